@@ -1,0 +1,1 @@
+"""The concrete backends a run is written to."""

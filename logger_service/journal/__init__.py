@@ -1,0 +1,1 @@
+"""The durable log of accepted batches, one per host."""
