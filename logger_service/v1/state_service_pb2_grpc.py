@@ -5,7 +5,7 @@ import warnings
 
 from logger_service.v1 import state_service_pb2 as logger__service_dot_v1_dot_state__service__pb2
 
-GRPC_GENERATED_VERSION = '1.72.0'
+GRPC_GENERATED_VERSION = '1.72.2'
 GRPC_VERSION = grpc.__version__
 _version_not_supported = False
 
