@@ -1,0 +1,244 @@
+"""What was logged and not taken yet, grouped into columns as it comes.
+
+Rows that have the same names share one group, so that a million points are a few lists of numbers rather than a million
+objects. Order holds per name: a row joins an open group only if none of its names stands in a later one, which is so
+because a new group closes every open group that shares a name with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from logger_service.contract.names import check_name
+from logger_service.contract.wire import rows_per_record, text_record
+from logger_service.v1 import records_pb2
+
+ROW_VALUES = 4096
+"""Rows with more values than this are split into several groups, so that no record becomes too large."""
+ROW_NAMES_BYTES = 1 << 18
+"""Rows whose names are longer than this in all are split too."""
+_ROW_BYTES = 8 + 10  # The time, fixed64; the step, a varint of at most 10 bytes.
+_NAME_BYTES = 4  # Tag and length of a name; both fit.
+_RECORD_BYTES = 64  # Tags and lengths of a record and its columns.
+_KNOWN_NAMES_LIMIT = 1 << 16
+
+
+class Group:
+    """Rows with the same names, and either all with a step or all without.
+
+    Attributes:
+        names: The columns.
+        automatic: Whether the rows ask for automatic steps; then `steps` is empty.
+        steps: A step for each row.
+        times: Nanoseconds since 1970 for each row.
+        values: The values, row-major.
+        row_bytes: At most how many bytes a row adds to the wire.
+    """
+
+    __slots__ = ("automatic", "names", "row_bytes", "steps", "times", "values")
+
+    def __init__(self, names: tuple[str, ...], automatic: bool, row_bytes: int) -> None:
+        self.names = names
+        self.automatic = automatic
+        self.steps: list[int] = []
+        self.times: list[int] = []
+        self.values: list[float] = []
+        self.row_bytes = row_bytes
+
+
+Taken: TypeAlias = "list[Group | records_pb2.Record]"
+
+
+class RecordBuffer:
+    """Collects what is logged. Not thread-safe: its owner locks.
+
+    Every `add_*` takes all or, where it raises, nothing.
+
+    Attributes:
+        size_bytes: About how many bytes the content has on the wire, and not less.
+    """
+
+    def __init__(self) -> None:
+        self.size_bytes = 0
+        self._known_names: set[str] = set()
+        self._clear()
+
+    @property
+    def value_count(self) -> int:
+        """How many values of metrics it holds."""
+        return sum(len(item.values) for item in self._items if isinstance(item, Group))
+
+    @property
+    def points(self) -> int:
+        """How many points it holds: values of metrics, and one for each other record."""
+        return sum(len(item.values) if isinstance(item, Group) else 1 for item in self._items)
+
+    def add_scalar(self, name: str, value: float, step: int | None, time_ns: int) -> None:
+        """Adds one value; a step of None asks for the next automatic one.
+
+        Raises:
+            TypeError, ValueError: `name` is not a name.
+        """
+        group = self._open_scalars.get(name)
+        if group is None or group.automatic is not (step is None):
+            group = self._group(self._checked((name,)), step is None)
+        if step is not None:
+            group.steps.append(step)
+        group.times.append(time_ns)
+        group.values.append(value)
+        self.size_bytes += group.row_bytes
+
+    def add_row(
+        self,
+        names: tuple[str, ...],
+        values: list[float],
+        step: int | None,
+        time_ns: int,
+        texts: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        """Adds a row of metrics, and texts that belong to the same call.
+
+        Args:
+            names: The columns. Passing the same tuple object again is faster than passing an equal one.
+            values: A value for each name.
+            step: The step; None asks for automatic ones.
+            time_ns: Nanoseconds since 1970.
+            texts: (name, text) of each text.
+
+        Raises:
+            TypeError, ValueError: One of the names is not a name, or stands twice.
+        """
+        group = self._open_by_identity.get(id(names))
+        if group is None or group.automatic is not (step is None) or texts:
+            self._add_row_slowly(names, values, step, time_ns, texts)
+            return
+        if step is not None:
+            group.steps.append(step)
+        group.times.append(time_ns)
+        group.values += values
+        self.size_bytes += group.row_bytes
+
+    def add_record(self, record: records_pb2.Record, size: int) -> None:
+        """Adds a record of another kind.
+
+        Args:
+            record: The record; its name has been checked.
+            size: Its size in bytes.
+        """
+        self._items.append(record)
+        self.size_bytes += size + _NAME_BYTES + 10  # The host may add a step.
+
+    def take(self) -> Taken:
+        """Returns the content, in an order that holds for each name, and is empty from then on."""
+        items = self._items
+        self._clear()
+        return items
+
+    def _clear(self) -> None:
+        self.size_bytes = 0
+        self._items: Taken = []
+        # The open groups, found in three ways. The group holds its tuple of names, so that its identity stays its own.
+        self._open_scalars: dict[str, Group] = {}
+        self._open_rows: dict[tuple[str, ...], Group] = {}
+        self._open_by_identity: dict[int, Group] = {}
+        self._open_names: dict[str, Group] = {}
+
+    def _add_row_slowly(
+        self,
+        names: tuple[str, ...],
+        values: list[float],
+        step: int | None,
+        time_ns: int,
+        texts: Sequence[tuple[str, str]],
+    ) -> None:
+        """What `add_row` does where the group is not at hand. Checks everything before it adds anything."""
+        if len(names) != len(values):
+            raise ValueError(f"{len(names)} names with {len(values)} values")
+        if names in self._open_rows:
+            parts = [names]
+        else:
+            parts = _split(self._checked(names))
+        records = [text_record(name, text, step, time_ns) for name, text in texts]
+        begin = 0
+        for part in parts:
+            group = self._group(part, step is None)
+            end = begin + len(part)
+            if step is not None:
+                group.steps.append(step)
+            group.times.append(time_ns)
+            group.values += values[begin:end]
+            self.size_bytes += group.row_bytes
+            begin = end
+        for record in records:
+            self.add_record(record, record.ByteSize())
+
+    def _group(self, names: tuple[str, ...], automatic: bool) -> Group:
+        """Returns the open group of these names, which have been checked, or opens one."""
+        group = self._open_rows.get(names)
+        if group is not None and group.automatic is automatic:
+            return group
+        return self._begin(names, automatic)
+
+    def _begin(self, names: tuple[str, ...], automatic: bool) -> Group:
+        """Opens a group and closes those that share a name with it."""
+        for name in self._open_names.keys() & names:
+            shared = self._open_names.get(name)
+            if shared is not None:  # Else closed just now, for another name.
+                self._close(shared)
+        names_bytes = _names_bytes(names) + _RECORD_BYTES
+        # Each record that the group is encoded into repeats the names.
+        share = -(-names_bytes // rows_per_record(len(names)))
+        group = Group(names, automatic, _ROW_BYTES + 8 * len(names) + share)
+        self._items.append(group)
+        self._open_names.update(dict.fromkeys(names, group))
+        self._open_rows[names] = group
+        self._open_by_identity[id(names)] = group
+        if len(names) == 1:
+            self._open_scalars[names[0]] = group
+        self.size_bytes += names_bytes
+        return group
+
+    def _checked(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Returns the names of a row if each is a name and none stands twice; the same object if it can."""
+        if not self._known_names.issuperset(names):
+            checked = tuple(map(check_name, names))
+            if set(map(type, names)) != {str}:
+                names = checked
+            if len(self._known_names) + len(names) > _KNOWN_NAMES_LIMIT:
+                self._known_names.clear()
+            self._known_names.update(names)
+        if len(set(names)) != len(names):
+            repeated = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"the name {repeated!r} stands twice in one row")
+        return names
+
+    def _close(self, group: Group) -> None:
+        for name in group.names:
+            del self._open_names[name]
+        del self._open_rows[group.names]
+        del self._open_by_identity[id(group.names)]
+        if len(group.names) == 1:
+            del self._open_scalars[group.names[0]]
+
+
+def _names_bytes(names: tuple[str, ...]) -> int:
+    return sum(len(name.encode()) + _NAME_BYTES for name in names)
+
+
+def _split(names: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Splits a row so that no part has too many names, or too long ones, for a record of a few rows."""
+    if len(names) <= ROW_VALUES and _names_bytes(names) <= ROW_NAMES_BYTES:
+        return [names] if names else []
+    parts = []
+    part: list[str] = []
+    part_bytes = 0
+    for name in names:
+        size = _names_bytes((name,))
+        if part and (len(part) == ROW_VALUES or part_bytes + size > ROW_NAMES_BYTES):
+            parts.append(tuple(part))
+            part, part_bytes = [], 0
+        part.append(name)
+        part_bytes += size
+    parts.append(tuple(part))
+    return parts

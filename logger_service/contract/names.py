@@ -1,0 +1,163 @@
+"""Rules of names, and where on disk a name goes.
+
+Everything that is logged has a name, whose segments are split at `/`. File backends put a name at the path that
+`file_path` gives it: by the name alone, never by what already exists (a replay must agree), injectively, and as TorchRL
+does for ordinary names. What a file system cannot hold is escaped:
+
+    %2E        the dot of a directory segment that ends like a file, so that `a` and `a.csv/b` can both exist
+    %25        a percent sign that would otherwise read as one of these
+    %~HASH     stands for the rest of a segment that is too long, which begins as that segment does
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+NAME_LIMIT_BYTES = 1024
+"""The greatest size of a name in UTF-8."""
+RESERVED_SEGMENTS = frozenset({"scalars", "videos", "texts", "histograms", "run.json", "hparams.json"})
+"""What a run's directory holds itself, so that no run inside that directory may be called so."""
+
+_SEGMENT_LIMIT_BYTES = 255  # What Linux file systems hold.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_LOOKS_ESCAPED = re.compile(r"%(?=2E|25|~)")
+_ESCAPE = re.compile(r"%(2E|25)")
+
+
+def check_name(name: Any) -> str:
+    """Returns the name, if it is one.
+
+    Raises:
+        TypeError: It is not a `str`.
+        ValueError: It breaks a rule of names; the message says which.
+    """
+    return _check(name, "name")
+
+
+def check_namespace(namespace: Any) -> str:
+    """Returns the namespace of a run, if it is one: one segment that does not begin with a dot.
+
+    Raises:
+        TypeError: It is not a `str`.
+        ValueError: It breaks a rule; the message says which.
+    """
+    text = _check(namespace, "namespace")
+    if "/" in text:
+        raise ValueError(f"namespace {_shown(text)} has more than one segment: it must not contain '/'")
+    if text.startswith("."):
+        raise ValueError(f"namespace {_shown(text)} begins with a dot")
+    return text
+
+
+def check_exp_name(exp_name: Any) -> str:
+    """Returns the name of a run, if it is one: by the rules of names, and no segment is one of the file layout's own.
+
+    Raises:
+        TypeError: It is not a `str`.
+        ValueError: It breaks a rule; the message says which.
+    """
+    text = _check(exp_name, "exp_name")
+    for segment in text.split("/"):
+        if segment.startswith("."):
+            raise ValueError(f"exp_name {_shown(text)} has a segment that begins with a dot")
+        if segment in RESERVED_SEGMENTS:
+            raise ValueError(f"exp_name {_shown(text)} has the segment {segment!r}, which the file layout keeps")
+    return text
+
+
+def exp_path(exp_name: str) -> str:
+    """Returns the directory of a run, relative to its namespace or log directory: `exp_name`, escaped where it must be."""
+    return "/".join(_directory(segment, ()) for segment in check_exp_name(exp_name).split("/"))
+
+
+def run_path(namespace: str, exp_name: str) -> str:
+    """Returns the directory of a run relative to the data directory, with `/`."""
+    return f"{_directory(check_namespace(namespace), ())}/{exp_path(exp_name)}"
+
+
+def file_path(name: str, suffix: str) -> str:
+    """Returns the relative path, with `/`, of the file for a name: `a/b` with `.csv` goes to `a/b.csv`.
+
+    Two names never share a path, no path is another one's directory, and none leads out of where it begins.
+
+    Args:
+        name: A name that `check_name` has passed.
+        suffix: What the file is called beyond the name. In one directory there may be several suffixes only if their
+            extensions (from the last dot on) are equal, but for `.txt` beside `.jsonl`.
+
+    Returns:
+        The path. None of its segments is longer than 255 bytes.
+    """
+    *directories, last = name.split("/")
+    segments = [_directory(segment, _file_endings(suffix)) for segment in directories]
+    segments.append(_fitted(_escaped(last), last, suffix))
+    return "/".join(segments)
+
+
+def name_of(path: str, suffix: str) -> str | None:
+    """Returns the name whose `file_path` is `path`; None if the path does not tell, or no name goes there."""
+    if not path.endswith(suffix):
+        return None
+    name = _ESCAPE.sub(lambda escape: "." if escape[1] == "2E" else "%", path[: len(path) - len(suffix)])
+    try:
+        check_name(name)
+    except ValueError:
+        return None
+    return name if file_path(name, suffix) == path else None
+
+
+def _check(name: Any, what: str) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"{what} must be a str, not {type(name).__name__}")
+    text = str.__str__(name)
+    if not text:
+        raise ValueError(f"{what} is empty")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise ValueError(f"{what} {_shown(text)} has a surrogate, which UTF-8 cannot hold") from None
+    if size > NAME_LIMIT_BYTES:
+        raise ValueError(f"{what} {_shown(text)} has {size} bytes of UTF-8; at most {NAME_LIMIT_BYTES} are allowed")
+    if _CONTROL.search(text):
+        raise ValueError(f"{what} {_shown(text)} has a control character")
+    for segment in text.split("/"):
+        if not segment:
+            raise ValueError(f"{what} {_shown(text)} has an empty segment (a leading, trailing or double '/')")
+        if segment in (".", ".."):
+            raise ValueError(f"{what} {_shown(text)} has the segment {segment!r}")
+    return text
+
+
+def _shown(text: str) -> str:
+    return ascii(text) if len(text) <= 80 else f"{text[:77]!a}..."
+
+
+def _file_endings(suffix: str) -> tuple[str, ...]:
+    """The endings of what stands beside the files of this suffix: hparams stand beside the texts, as `.txt`."""
+    extension = suffix[suffix.rfind(".") :]
+    return (extension, ".txt") if extension == ".jsonl" else (extension,)
+
+
+def _escaped(segment: str) -> str:
+    return _LOOKS_ESCAPED.sub("%25", segment)
+
+
+def _directory(segment: str, endings: tuple[str, ...]) -> str:
+    escaped = _escaped(segment)
+    if endings and segment.endswith(endings):
+        stem, _, extension = escaped.rpartition(".")
+        escaped = f"{stem}%2E{extension}"
+    return _fitted(escaped, segment, "")
+
+
+def _fitted(escaped: str, segment: str, suffix: str) -> str:
+    """`escaped + suffix`, or, if that is too long, its beginning and a hash of the segment in place of the rest."""
+    if len(escaped) + len(suffix) <= _SEGMENT_LIMIT_BYTES // 4:  # Characters of UTF-8 have at most 4 bytes.
+        return escaped + suffix
+    encoded = escaped.encode()
+    if len(encoded) + len(suffix.encode()) <= _SEGMENT_LIMIT_BYTES:
+        return escaped + suffix
+    tail = f"%~{hashlib.sha256(segment.encode()).hexdigest()[:40]}{suffix}"
+    return encoded[: _SEGMENT_LIMIT_BYTES - len(tail.encode())].decode(errors="ignore") + tail
