@@ -24,6 +24,23 @@ _RECORD_BYTES = 64  # Tags and lengths of a record and its columns.
 _KNOWN_NAMES_LIMIT = 1 << 16
 
 
+class Columns:
+    """Checked names that are logged together, and what they cost on the wire at most.
+
+    Attributes:
+        names: The names.
+        header_bytes: What a record of them needs besides its rows.
+        row_bytes: What a row needs, with its share of the headers of the records that a long group is encoded into.
+    """
+
+    __slots__ = ("header_bytes", "names", "row_bytes")
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.header_bytes = _names_bytes(names) + _RECORD_BYTES
+        self.row_bytes = _ROW_BYTES + 8 * len(names) - (-self.header_bytes // rows_per_record(len(names)))
+
+
 class Group:
     """Rows with the same names, and either all with a step or all without.
 
@@ -38,13 +55,13 @@ class Group:
 
     __slots__ = ("automatic", "names", "row_bytes", "steps", "times", "values")
 
-    def __init__(self, names: tuple[str, ...], automatic: bool, row_bytes: int) -> None:
-        self.names = names
+    def __init__(self, columns: Columns, automatic: bool) -> None:
+        self.names = columns.names
         self.automatic = automatic
         self.steps: list[int] = []
         self.times: list[int] = []
         self.values: list[float] = []
-        self.row_bytes = row_bytes
+        self.row_bytes = columns.row_bytes
 
 
 Taken: TypeAlias = "list[Group | records_pb2.Record]"
@@ -61,7 +78,8 @@ class RecordBuffer:
 
     def __init__(self) -> None:
         self.size_bytes = 0
-        self._known_names: set[str] = set()
+        self._known_columns: dict[tuple[str, ...], list[Columns]] = {}
+        self._known_count = 0
         self._clear()
 
     @property
@@ -82,7 +100,7 @@ class RecordBuffer:
         """
         group = self._open_scalars.get(name)
         if group is None or group.automatic is not (step is None):
-            group = self._group(self._checked((name,)), step is None)
+            group = self._group(self._columns((name,))[0], step is None)
         if step is not None:
             group.steps.append(step)
         group.times.append(time_ns)
@@ -155,15 +173,12 @@ class RecordBuffer:
         """What `add_row` does where the group is not at hand. Checks everything before it adds anything."""
         if len(names) != len(values):
             raise ValueError(f"{len(names)} names with {len(values)} values")
-        if names in self._open_rows:
-            parts = [names]
-        else:
-            parts = _split(self._checked(names))
+        parts = self._columns(names)
         records = [text_record(name, text, step, time_ns) for name, text in texts]
         begin = 0
         for part in parts:
             group = self._group(part, step is None)
-            end = begin + len(part)
+            end = begin + len(part.names)
             if step is not None:
                 group.steps.append(step)
             group.times.append(time_ns)
@@ -173,45 +188,26 @@ class RecordBuffer:
         for record in records:
             self.add_record(record, record.ByteSize())
 
-    def _group(self, names: tuple[str, ...], automatic: bool) -> Group:
-        """Returns the open group of these names, which have been checked, or opens one."""
+    def _group(self, columns: Columns, automatic: bool) -> Group:
+        """Returns the open group of these columns, or opens one and closes those that share a name with it."""
+        names = columns.names
         group = self._open_rows.get(names)
         if group is not None and group.automatic is automatic:
             return group
-        return self._begin(names, automatic)
-
-    def _begin(self, names: tuple[str, ...], automatic: bool) -> Group:
-        """Opens a group and closes those that share a name with it."""
-        for name in self._open_names.keys() & names:
-            shared = self._open_names.get(name)
-            if shared is not None:  # Else closed just now, for another name.
-                self._close(shared)
-        names_bytes = _names_bytes(names) + _RECORD_BYTES
-        # Each record that the group is encoded into repeats the names.
-        share = -(-names_bytes // rows_per_record(len(names)))
-        group = Group(names, automatic, _ROW_BYTES + 8 * len(names) + share)
+        if not self._open_names.keys().isdisjoint(names):
+            for name in names:
+                shared = self._open_names.get(name)
+                if shared is not None:
+                    self._close(shared)
+        group = Group(columns, automatic)
         self._items.append(group)
         self._open_names.update(dict.fromkeys(names, group))
         self._open_rows[names] = group
         self._open_by_identity[id(names)] = group
         if len(names) == 1:
             self._open_scalars[names[0]] = group
-        self.size_bytes += names_bytes
+        self.size_bytes += columns.header_bytes
         return group
-
-    def _checked(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Returns the names of a row if each is a name and none stands twice; the same object if it can."""
-        if not self._known_names.issuperset(names):
-            checked = tuple(map(check_name, names))
-            if set(map(type, names)) != {str}:
-                names = checked
-            if len(self._known_names) + len(names) > _KNOWN_NAMES_LIMIT:
-                self._known_names.clear()
-            self._known_names.update(names)
-        if len(set(names)) != len(names):
-            repeated = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"the name {repeated!r} stands twice in one row")
-        return names
 
     def _close(self, group: Group) -> None:
         for name in group.names:
@@ -220,6 +216,24 @@ class RecordBuffer:
         del self._open_by_identity[id(group.names)]
         if len(group.names) == 1:
             del self._open_scalars[group.names[0]]
+
+    def _columns(self, names: tuple[str, ...]) -> list[Columns]:
+        """Returns the names of a row as columns, in several parts if there are many, after checking them."""
+        known = self._known_columns.get(names)
+        if known is not None:
+            return known
+        checked = tuple(map(check_name, names))
+        if len(set(checked)) != len(checked):
+            repeated = next(name for name in checked if checked.count(name) > 1)
+            raise ValueError(f"the name {repeated!r} stands twice in one row")
+        exact = set(map(type, names)) == {str}  # Then the caller's own tuple is kept: it may well come again.
+        columns = [Columns(part) for part in _split(names if exact else checked)]
+        if self._known_count + len(names) > _KNOWN_NAMES_LIMIT:
+            self._known_columns.clear()
+            self._known_count = 0
+        self._known_columns[names] = columns
+        self._known_count += len(names)
+        return columns
 
 
 def _names_bytes(names: tuple[str, ...]) -> int:

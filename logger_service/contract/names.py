@@ -68,7 +68,7 @@ def check_exp_name(exp_name: Any) -> str:
 
 
 def exp_path(exp_name: str) -> str:
-    """Returns the directory of a run, relative to its namespace or log directory: `exp_name`, escaped where it must be."""
+    """Returns the directory of a run, relative to its namespace or log directory."""
     return "/".join(_directory(segment, ()) for segment in check_exp_name(exp_name).split("/"))
 
 
