@@ -1,0 +1,106 @@
+"""`LoggingService`: the streaming door, and unary doors for what one call can say."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import grpc.aio
+
+from logger_service.contract.errors import Reason, ServiceError
+from logger_service.serving import fields
+from logger_service.serving.calls import HostCalls, result
+from logger_service.serving.log_stream import LogStream, SizedRequest
+from logger_service.serving.wakeups import Wakeups
+from logger_service.v1 import logging_service_pb2, records_pb2
+
+if TYPE_CHECKING:
+    from logger_service.hosting.host import RunHost
+
+DESERIALIZERS = {"LogStream": SizedRequest.parse}
+"""How requests are parsed, where it is not just their message."""
+
+
+class LoggingServicer:
+    """Serves what is logged.
+
+    Args:
+        host: The host.
+        calls: For the host's blocking calls.
+    """
+
+    def __init__(self, host: RunHost, calls: HostCalls) -> None:
+        self._host = host
+        self._calls = calls
+        self._wakeups = Wakeups(asyncio.get_running_loop())
+        self._streams: set[LogStream] = set()
+        self._draining = False
+
+    def drain(self) -> None:
+        """Has every stream end soon, with a hint to reconnect; takes no new ones."""
+        self._draining = True
+        for stream in self._streams:
+            stream.drain()
+
+    async def LogStream(self, requests: object, context: grpc.aio.ServicerContext) -> None:
+        """The fast door."""
+        del requests  # Read from the context.
+        if self._draining:
+            raise ServiceError(Reason.SHUTTING_DOWN)
+        stream = LogStream(self._host, self._calls, self._wakeups, context)
+        self._streams.add(stream)
+        try:
+            await stream.serve()
+        finally:
+            self._streams.discard(stream)
+
+    async def LogScalar(
+        self, request: logging_service_pb2.LogScalarRequest, context: grpc.aio.ServicerContext
+    ) -> logging_service_pb2.LogScalarResponse:
+        """Logs one scalar."""
+        del context
+        rows = records_pb2.MetricRows(names=[request.name], values=[request.value])
+        fields.set_row(rows, request)
+        steps = await self._log("LogScalar", request, records_pb2.Record(metrics=rows))
+        return logging_service_pb2.LogScalarResponse(step=steps[request.name])
+
+    async def LogMetrics(
+        self, request: logging_service_pb2.LogMetricsRequest, context: grpc.aio.ServicerContext
+    ) -> logging_service_pb2.LogMetricsResponse:
+        """Logs one row of metrics."""
+        del context
+        metrics = dict(request.metrics)
+        if not metrics:
+            raise ServiceError(Reason.INVALID_FIELD, "metrics: at least one is required", field="metrics")
+        rows = records_pb2.MetricRows(names=metrics.keys(), values=metrics.values())
+        fields.set_row(rows, request)
+        steps = await self._log("LogMetrics", request, records_pb2.Record(metrics=rows))
+        return logging_service_pb2.LogMetricsResponse(steps=steps)
+
+    async def LogText(
+        self, request: logging_service_pb2.LogTextRequest, context: grpc.aio.ServicerContext
+    ) -> logging_service_pb2.LogTextResponse:
+        """Logs a text."""
+        del context
+        text = records_pb2.TextRecord(name=request.name, text=request.text, time_unix_nano=request.time_unix_nano)
+        if request.HasField("step"):
+            text.step = request.step
+        steps = await self._log("LogText", request, records_pb2.Record(text=text))
+        return logging_service_pb2.LogTextResponse(step=steps[request.name])
+
+    async def LogHparams(
+        self, request: logging_service_pb2.LogHparamsRequest, context: grpc.aio.ServicerContext
+    ) -> logging_service_pb2.LogHparamsResponse:
+        """Logs hyperparameters."""
+        del context
+        fields.require(request.HasField("hparams"), "hparams")
+        hparams = records_pb2.HparamsRecord(hparams=request.hparams, time_unix_nano=request.time_unix_nano)
+        await self._log("LogHparams", request, records_pb2.Record(hparams=hparams))
+        return logging_service_pb2.LogHparamsResponse()
+
+    async def _log(self, method: str, request: fields.UnaryLogRequest, record: records_pb2.Record) -> dict[str, int]:
+        """Logs a record; returns name to step once it is journaled."""
+        fields.require(request.run_id, "run_id")
+        fields.check_length(request.request_id, 128, "request_id")
+        epoch = request.epoch if request.HasField("epoch") else None
+        return await result(self._host.log(method, request.run_id, record, epoch=epoch, request_id=request.request_id))

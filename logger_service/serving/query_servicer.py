@@ -1,0 +1,49 @@
+"""`QueryService`: which runs there are, and how one stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import grpc.aio
+
+from logger_service.contract.errors import Reason, ServiceError
+from logger_service.serving import fields
+from logger_service.serving.calls import HostCalls
+from logger_service.v1 import query_service_pb2
+
+if TYPE_CHECKING:
+    from logger_service.hosting.host import RunHost
+
+MAX_PAGE_SIZE = 1_000
+
+
+class QueryServicer:
+    """Serves reads.
+
+    Args:
+        host: The host.
+        calls: For the host's blocking calls.
+    """
+
+    def __init__(self, host: RunHost, calls: HostCalls) -> None:
+        self._host = host
+        self._calls = calls
+
+    async def ListRuns(
+        self, request: query_service_pb2.ListRunsRequest, context: grpc.aio.ServicerContext
+    ) -> query_service_pb2.ListRunsResponse:
+        """Lists runs."""
+        del context
+        if request.page_size > MAX_PAGE_SIZE:
+            raise ServiceError(
+                Reason.INVALID_FIELD, f"page_size: at most {MAX_PAGE_SIZE:,} are allowed", field="page_size"
+            )
+        return await self._calls.run(self._host.list_runs, request)
+
+    async def GetRun(
+        self, request: query_service_pb2.GetRunRequest, context: grpc.aio.ServicerContext
+    ) -> query_service_pb2.GetRunResponse:
+        """One run."""
+        del context
+        fields.require(request.run_id or request.exp_name, "run_id")
+        return await self._calls.run(self._host.get_run, request)
