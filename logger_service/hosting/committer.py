@@ -1,0 +1,147 @@
+"""One thread that commits what all runs accepted, as many at once as there are: the group commit.
+
+What was submitted is never given up while the host lives: a commit that fails (a full disk) is tried again until it
+succeeds, so that the state in memory never has to be taken back. Nothing is acknowledged meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from logger_service.journal.base import BatchRow, Change, Journal
+
+_log = logging.getLogger(__name__)
+
+_GROUP_BYTES = 8 << 20
+_GROUP_CHANGES = 8192
+_TRIM_BATCHES = 1000
+_GROUPS_PER_TRIM = 32
+_RETRY_FIRST_S = 0.05
+_RETRY_MOST_S = 2.0
+
+Done = Callable[[], None]
+
+
+class Committer:
+    """Commits to a journal.
+
+    Args:
+        journal: The journal. From now on only this object commits to it and trims it.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._queue: deque[tuple[Sequence[Change], Done | None]] = deque()
+        self._trims: dict[str, int] = {}
+        self._wake = threading.Condition()
+        self._closing = False
+        self._failing = False
+        self.commits = 0
+        """How many transactions were committed."""
+        self._thread = threading.Thread(target=self._work, name="journal-committer", daemon=True)
+        self._thread.start()
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last attempt to commit failed."""
+        return self._failing
+
+    def submit(self, changes: Sequence[Change], done: Done | None = None) -> None:
+        """Queues changes; `done` is called, on the committer's thread and in the order of submission, once they are durable."""
+        with self._wake:
+            self._queue.append((changes, done))
+            self._wake.notify()
+
+    def commit(self, changes: Sequence[Change]) -> None:
+        """Submits changes and waits until they are durable."""
+        durable = threading.Event()
+        self.submit(changes, durable.set)
+        durable.wait()
+
+    def trim(self, run_id: str, upto: int) -> None:
+        """Asks to delete, when there is time, the run's batches up to a position."""
+        with self._wake:
+            self._trims[run_id] = max(upto, self._trims.get(run_id, 0))
+            self._wake.notify()
+
+    def close(self) -> None:
+        """Commits what is queued and ends. What cannot be committed is given up, unacknowledged."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        self._thread.join()
+
+    def _work(self) -> None:
+        groups = 0
+        while True:
+            with self._wake:
+                while not (self._queue or self._trims or self._closing):
+                    self._wake.wait()
+                group = self._take_group()
+                if not group and self._closing:
+                    return
+            if group and not self._commit_group(group):
+                return
+            groups += 1
+            # Trimming waits for quiet, but not for ever.
+            if self._trims and (not group or groups % _GROUPS_PER_TRIM == 0):
+                self._trim_slice()
+
+    def _take_group(self) -> list[tuple[Sequence[Change], Done | None]]:
+        group = []
+        size = count = 0
+        while self._queue and size < _GROUP_BYTES and count < _GROUP_CHANGES:
+            item = self._queue.popleft()
+            group.append(item)
+            count += len(item[0])
+            for change in item[0]:
+                if type(change) is BatchRow:
+                    size += len(change.payload)
+        return group
+
+    def _commit_group(self, group: list[tuple[Sequence[Change], Done | None]]) -> bool:
+        changes = [change for item, _ in group for change in item]
+        delay = _RETRY_FIRST_S
+        while changes:
+            try:
+                self._journal.commit(changes, time.time_ns())
+            except Exception as error:
+                if not self._failing or not isinstance(error, OSError):
+                    _log.error("the journal cannot be written; trying again: %s", error, exc_info=True)
+                self._failing = True
+                if self._closing:
+                    _log.error("gave up %d unacknowledged changes: the journal cannot be written", len(changes))
+                    return False
+                time.sleep(delay)
+                delay = min(delay * 2, _RETRY_MOST_S)
+            else:
+                self.commits += 1
+                break
+        if self._failing:
+            self._failing = False
+            _log.warning("the journal can be written again")
+        for _, done in group:
+            if done is not None:
+                try:
+                    done()
+                except Exception:  # the fault of one run must not stop the commits of the others
+                    _log.exception("a commit's callback failed")
+        return True
+
+    def _trim_slice(self) -> None:
+        with self._wake:
+            trims = dict(self._trims)
+        try:
+            trimmed = self._journal.trim(trims, _TRIM_BATCHES)
+        except Exception as error:  # space is not freed now: later trims do it
+            _log.warning("the journal cannot be trimmed: %s", error)
+            trimmed = 0
+        if trimmed < _TRIM_BATCHES:
+            with self._wake:
+                for run_id, upto in trims.items():
+                    if self._trims.get(run_id) == upto:
+                        del self._trims[run_id]

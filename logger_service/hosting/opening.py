@@ -1,0 +1,79 @@
+"""Opens a run's backends: recovery before the run accepts, adoption where the journal does not know the files, and closing."""
+
+from __future__ import annotations
+
+import time
+
+from logger_service.hosting import identity
+from logger_service.hosting.run import Run
+
+_READ_BYTES = 1 << 20
+
+
+def open_run(run: Run, *, unknown: bool = False) -> None:
+    """Opens the run's backends, if they are not open: blocks until they are recovered and the journal knows it.
+
+    Args:
+        run: The run.
+        unknown: The journal knew nothing of the run until now, so that whatever its directory holds is adopted.
+    """
+    with run.open_lock:
+        if run.is_open:
+            return
+        directory = run.directory
+        existed = directory.exists()
+        identity.make_directory(directory, run.context.settings.data_dir)
+        claimed = identity.read(directory)
+        newer = claimed is not None and claimed.run_id == run.run_id and claimed.epoch > run.row.epoch
+        adopt = existed and (unknown or newer)
+        if newer and claimed is not None:
+            run.remember({"epoch": claimed.epoch})
+        if claimed != run.identity:
+            identity.write(directory, run.identity)
+        _count_tail(run)
+        for projector in run.projectors:
+            projector.recover(directory, adopt=adopt)
+        with run.lock:
+            run.is_open = True
+            run.last_activity = time.monotonic()
+    run.got_on()
+
+
+def close_backends(run: Run, *, only_if_idle: bool) -> bool:
+    """Applies what is left, checkpoints and closes the run's backends; blocks.
+
+    Args:
+        run: The run.
+        only_if_idle: Leave it open if a writer is connected or wrote lately.
+
+    Returns:
+        Whether it is closed now.
+    """
+    with run.open_lock:
+        with run.lock:
+            if not run.is_open:
+                return True
+            idle_s = time.monotonic() - run.last_activity
+            if only_if_idle and (run.has_sessions or idle_s < run.context.settings.idle_after_s):
+                return False
+            # From here on whoever wants to write opens it again, and waits for the lock that is held here.
+            run.is_open = False
+        run.context.committer.commit([])  # all that was accepted is durable, and so visible to the projectors
+        for projector in run.projectors:
+            projector.finish()
+    run.got_on()
+    return True
+
+
+def _count_tail(run: Run) -> None:
+    """Counts the rows of batches that are newer than the counters that the journal holds."""
+    position = run.counters_position
+    while position < run.committed:
+        batches = run.read_back(position, _READ_BYTES)
+        if not batches:
+            break
+        with run.lock:
+            for accepted in batches:
+                run.counters.fill(accepted.batch)
+        position = batches[-1].position
+    run.counters_position = run.committed

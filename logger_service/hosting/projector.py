@@ -1,0 +1,221 @@
+"""Applies a run's accepted batches to one backend, in order, and remembers how far it is: its cursor."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from logger_service.backends import registry
+from logger_service.backends.base import Backend
+from logger_service.hosting import recovery
+from logger_service.hosting.pool import Task
+from logger_service.hosting.tail import Accepted
+from logger_service.journal.base import CursorRow, RejectionRow
+from logger_service.v1 import records_pb2
+
+if TYPE_CHECKING:
+    from logger_service.hosting.run import Run
+
+_log = logging.getLogger(__name__)
+
+_SLICE_BYTES = 1 << 20
+_RETRY_FIRST_S = 0.2
+_RETRY_MOST_S = 30.0
+
+
+class Projector:
+    """One backend of one run. Its steps run in the host's pool, one at a time.
+
+    Args:
+        run: The run.
+        type: The backend's type.
+        options: Its options.
+        cursor: Where the journal has it; None: it has not.
+    """
+
+    def __init__(self, run: Run, type: str, options: dict[str, Any], cursor: CursorRow | None) -> None:
+        self.type = type
+        self.options = options
+        self.task = Task(self._step)
+        self.applied = cursor.position if cursor else 0
+        """The position up to which everything is written."""
+        self.applied_points = cursor.applied if cursor else 0
+        self.rejected_points = cursor.rejected if cursor else 0
+        self.applied_bytes = 0
+        """Of payloads, since the host started."""
+        self.problem = ""
+        """Why it does not get on, for the user; empty: it does."""
+        self.checkpointed = self.applied
+        """The position up to which everything is fsynced and the journal knows it."""
+        self._run = run
+        self._busy = threading.RLock()
+        self._backend: Backend | None = None
+        self._lengths: dict[str, int] = dict(cursor.lengths) if cursor else {}
+        self._state: dict[str, Any] = json.loads(cursor.state) if cursor else {}
+        self._committed_points = (self.applied_points, self.rejected_points)
+        self._unwritten: int | None = None
+        self._unwritten_bytes = 0
+        self._written_bytes = 0
+        self._oldest_write = 0.0
+        self._retry_s = _RETRY_FIRST_S
+
+    # Opening and closing
+
+    def recover(self, run_dir: Path, *, adopt: bool) -> None:
+        """Opens the backend as of its last checkpoint, applies what follows it again, and ends with a checkpoint.
+
+        Args:
+            run_dir: The run's directory.
+            adopt: The journal does not know the directory's files: they are continued as they are.
+        """
+        with self._busy:
+            self._close_backend()
+            self.applied_points, self.rejected_points = self._committed_points
+            self._unwritten = None
+            with self._run.lock:
+                upto, bytes_upto = self._run.committed, self._run.accepted_bytes
+            backend = registry.backend_class(self.type)(
+                str(run_dir), self.options, lengths=None if adopt else self._lengths, state=self._state
+            )
+            self._backend = backend
+            position = upto if adopt else self.checkpointed
+            replayed = position
+            while position < upto:
+                batches = self._run.read_back(position, _SLICE_BYTES)
+                if not batches:
+                    break
+                for accepted in batches:
+                    self._apply(backend, accepted)
+                backend.write()
+                position = batches[-1].position
+            found = backend.end_recovery()
+            self.applied, self.applied_bytes = upto, bytes_upto
+            self.applied_points += recovery.take_over(self._run, found, adopted=adopt)
+            if adopt or replayed < upto or found.kept or found.mended or found.short:
+                self._commit_checkpoint(wait=True)
+
+    def finish(self) -> None:
+        """Applies all there is, fsyncs it, commits the cursor and closes the backend."""
+        with self._busy:
+            while self._backend is not None and self.applied < self._run.committed:
+                self._slice(self._backend)
+            if self._backend is not None and self._oldest_write:
+                self._commit_checkpoint(wait=True)
+            self._close_backend()
+
+    def _close_backend(self) -> None:
+        if self._backend is not None:
+            backend, self._backend = self._backend, None
+            backend.close()
+
+    # Getting on
+
+    def _step(self) -> float | None:
+        with self._busy:
+            try:
+                return self._get_on()
+            except Exception as error:  # a failing backend must not stop the others: it is tried again
+                delay, self._retry_s = self._retry_s, min(self._retry_s * 2, _RETRY_MOST_S)
+                if not self.problem:
+                    _log.exception("backend %s of run %s failed; trying again", self.type, self._run.name)
+                self.problem = f"{self.type} fails at present ({type(error).__name__}); what was accepted is kept and tried again"
+                return delay
+
+    def _get_on(self) -> float | None:
+        if not self._run.is_open:
+            return None
+        if self._backend is None:
+            self.recover(self._run.directory, adopt=False)
+            self._run.got_on()
+        assert self._backend is not None
+        if self._unwritten is not None or self.applied < self._run.committed:
+            self._slice(self._backend)
+            self._run.got_on()
+        if self.problem:
+            _log.warning("backend %s of run %s works again", self.type, self._run.name)
+            self.problem = ""
+        self._retry_s = _RETRY_FIRST_S
+        if self.applied < self._run.committed:
+            return 0.0
+        return self._checkpoint_when_due()
+
+    def _slice(self, backend: Backend) -> None:
+        """Applies and writes at most a slice."""
+        if self._unwritten is None:
+            batches = self._run.accepted_after(self.applied, _SLICE_BYTES)
+            upto = batches[-1].position if batches else self._run.committed
+            try:
+                for accepted in batches:
+                    self._apply(backend, accepted)
+            except Exception:
+                self._close_backend()  # half a slice may be in its buffers: it is opened again as of its checkpoint
+                raise
+            self._oldest_write = self._oldest_write or time.monotonic()
+            self._unwritten = upto
+            self._unwritten_bytes = sum(accepted.size for accepted in batches)
+        backend.write()  # if it fails, its buffers hold what is left, and the next step goes on with them
+        self.applied, self._unwritten = self._unwritten, None
+        self.applied_bytes += self._unwritten_bytes
+        self._written_bytes += self._unwritten_bytes
+
+    def _apply(self, backend: Backend, accepted: Accepted) -> None:
+        rejections = backend.apply(accepted.batch)
+        refused = sum(rejection.points for rejection in rejections)
+        self.applied_points += accepted.points - refused
+        if rejections:
+            self.rejected_points += refused
+            self._report(accepted, rejections)
+
+    def _report(self, accepted: Accepted, rejections: list[records_pb2.Rejection]) -> None:
+        told = records_pb2.BatchRejections(sequence=accepted.sequence, rejections=rejections, backend=self.type)
+        row = RejectionRow(
+            self._run.run_id, accepted.writer_id, accepted.sequence, self.type, told.SerializeToString()
+        )
+        self._run.context.committer.submit([row], lambda: self._run.refused_later(accepted.writer_id, told))
+
+    # Checkpoints
+
+    def _checkpoint_when_due(self) -> float | None:
+        if not self._oldest_write:
+            return None
+        settings = self._run.context.settings
+        left = self._oldest_write + settings.checkpoint_after_s - time.monotonic()
+        if left <= 0 or self._written_bytes >= settings.checkpoint_after_bytes:
+            self._commit_checkpoint(wait=False)
+            return None
+        return left
+
+    def _commit_checkpoint(self, *, wait: bool) -> None:
+        assert self._backend is not None
+        checkpoint = self._backend.checkpoint()
+        self._written_bytes, self._oldest_write = 0, 0.0
+        self._lengths.update(checkpoint.lengths)
+        self._state = dict(checkpoint.state)
+        position, counted = self.applied, (self.applied_points, self.rejected_points)
+        row = CursorRow(
+            self._run.run_id, self.type, position, *counted, json.dumps(self._state), dict(checkpoint.lengths)
+        )
+
+        def committed() -> None:
+            self._committed_points = counted
+            self.checkpointed = position
+            self._run.trim()
+
+        done: Callable[[], None] = committed
+        if wait:
+            durable = threading.Event()
+
+            def done() -> None:
+                committed()
+                durable.set()
+
+        self._run.submit_with_counters([row], done)
+        if wait:
+            durable.wait()
+
+
