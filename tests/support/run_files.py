@@ -1,0 +1,60 @@
+"""Reads a run's files into plain Python values, without the code that wrote them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from logger_service.contract.names import name_of
+
+
+@dataclass
+class RunFiles:
+    """What a run's files hold, whatever their format."""
+
+    scalars: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+    """(step, value) by name, in the order in which they stand. A name that its file does not tell is the file's path."""
+    texts: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    """(step, text) by name, likewise."""
+    hparams: list[dict[str, Any]] = field(default_factory=list)
+    """Every `log_hparams` call."""
+    hparams_texts: int = 0
+    """How many of them can be read as text."""
+
+
+def read_csv_run(run_dir: Path) -> RunFiles:
+    """Reads the CSV layout: `scalars/<name>.csv`, `texts/<name>.jsonl`, `texts/hparams<n>.txt` and `hparams.json`."""
+    files = RunFiles()
+    for name, path in _named(run_dir / "scalars", ".csv"):
+        files.scalars[name] = read_scalars(path)
+    for name, path in _named(run_dir / "texts", ".jsonl"):
+        lines = path.read_text("utf-8").splitlines()
+        files.texts[name] = [(row["step"], row["text"]) for row in map(json.loads, lines)]
+    if (run_dir / "hparams.json").exists():
+        files.hparams = json.loads((run_dir / "hparams.json").read_text("utf-8"))
+    files.hparams_texts = len(list((run_dir / "texts").glob("hparams*.txt")))
+    return files
+
+
+def read_scalars(path: Path) -> list[tuple[int, float]]:
+    """Returns the rows of one `step,value` file; an incomplete line is an error."""
+    text = path.read_text("ascii")
+    assert text == "" or text.endswith("\n"), f"{path} ends in a torn line"
+    return [(int(step), float(value)) for step, value in csv.reader(text.splitlines())]
+
+
+def content(run_dir: Path) -> dict[str, bytes]:
+    """Returns every file for users by its path: all but those that hold times and identities."""
+    found = [run_dir / "hparams.json", *(run_dir / "scalars").rglob("*"), *(run_dir / "texts").rglob("*")]
+    return {path.relative_to(run_dir).as_posix(): path.read_bytes() for path in found if path.is_file()}
+
+
+def _named(folder: Path, suffix: str) -> Iterator[tuple[str, Path]]:
+    for path in folder.rglob(f"*{suffix}"):
+        if path.is_file():
+            relative = path.relative_to(folder).as_posix()
+            yield name_of(relative, suffix) or relative, path
