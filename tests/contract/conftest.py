@@ -11,19 +11,17 @@ from tests.support.deployments import DEPLOYMENTS, Deployment
 
 
 @pytest.fixture(scope="session", params=DEPLOYMENTS)
-def _shared_deployment(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Deployment]:
+def _shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     deployment = DEPLOYMENTS[request.param](tmp_path_factory.mktemp(request.param))
     yield deployment
     deployment.stop()
 
 
 @pytest.fixture
-def deployment(_shared_deployment: Deployment) -> Iterator[Deployment]:
+def deployment(_shared: Deployment) -> Iterator[Deployment]:
     """A deployment; what the test opens is shut down at its end."""
-    yield _shared_deployment
-    _shared_deployment.close()
+    yield _shared
+    _shared.close()
 
 
 @pytest.fixture

@@ -47,6 +47,7 @@ class Deployment(ABC):
         for logger in self._opened:
             logger.shutdown()
 
+    @abstractmethod
     def stop(self) -> None:
         """Ends what `close` leaves for the next test."""
 
@@ -68,6 +69,9 @@ class DirectCsv(Deployment):
 
     def read(self, exp_name: str) -> RunFiles:
         return read_csv_run(self.run_dir(exp_name))
+
+    def stop(self) -> None:
+        pass
 
 
 class GrpcCsv(Deployment):

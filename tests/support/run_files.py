@@ -17,7 +17,7 @@ class RunFiles:
     """What a run's files hold, whatever their format."""
 
     scalars: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
-    """(step, value) by name, in the order in which they stand. A name that its file does not tell is the file's path."""
+    """(step, value) by name, as they stand. Where a file does not tell its name, its path is in the name's place."""
     texts: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     """(step, text) by name, likewise."""
     hparams: list[dict[str, Any]] = field(default_factory=list)
