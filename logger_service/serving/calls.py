@@ -5,7 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
+
+import grpc.aio
+
+Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
+"""gRPC's context of a call."""
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -10,12 +10,13 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 
 import grpc
-import grpc.aio
 from grpc_health.v1 import health_pb2
 
-SERVING = health_pb2.HealthCheckResponse.SERVING
-NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
-_SERVICE_UNKNOWN = health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
+from logger_service.serving.calls import Context
+
+SERVING: int = health_pb2.HealthCheckResponse.SERVING
+NOT_SERVING: int = health_pb2.HealthCheckResponse.NOT_SERVING
+_SERVICE_UNKNOWN: int = health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
 
 
 class HealthServicer:
@@ -49,25 +50,21 @@ class HealthServicer:
     def _status_of(self, service: str) -> int:
         return self._status if service in self._services else _SERVICE_UNKNOWN
 
-    async def Check(
-        self, request: health_pb2.HealthCheckRequest, context: grpc.aio.ServicerContext
-    ) -> health_pb2.HealthCheckResponse:
+    async def Check(self, request: health_pb2.HealthCheckRequest, context: Context) -> health_pb2.HealthCheckResponse:
         """How a service is."""
         status = self._status_of(request.service)
         if status == _SERVICE_UNKNOWN:
             await context.abort(grpc.StatusCode.NOT_FOUND, "the server has no such service")
         return health_pb2.HealthCheckResponse(status=status)
 
-    async def List(
-        self, request: health_pb2.HealthListRequest, context: grpc.aio.ServicerContext
-    ) -> health_pb2.HealthListResponse:
+    async def List(self, request: health_pb2.HealthListRequest, context: Context) -> health_pb2.HealthListResponse:
         """How all services are."""
         del request, context
         status = health_pb2.HealthCheckResponse(status=self._status)
         return health_pb2.HealthListResponse(statuses=dict.fromkeys(self._services, status))
 
     async def Watch(
-        self, request: health_pb2.HealthCheckRequest, context: grpc.aio.ServicerContext
+        self, request: health_pb2.HealthCheckRequest, context: Context
     ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
         """How a service is, and every change."""
         del context

@@ -13,20 +13,21 @@ from google.protobuf.message import DecodeError
 
 from logger_service.contract import status_details
 from logger_service.contract.errors import Reason, ServiceError
+from logger_service.serving.calls import Context
 
 log = logging.getLogger(__name__)
 
 _STATUS_CODES = {status.value[0]: status for status in grpc.StatusCode}
 
-# The message travels up to three times (percent-encoded as the status message, and within the details), and all metadata
-# of a response must stay below 8 KiB, or the client sees another error in its place.
+# The message travels up to three times (percent-encoded as the status message, and within the details), and all
+# metadata of a response must stay below 8 KiB, or the client sees another error in its place.
 _MAX_MESSAGE_BYTES = 800
 
 # gRPC's own ways to end a call: it was aborted, or the connection is gone.
 _OF_GRPC = (grpc.aio.AbortError, grpc.aio.InternalError)
 
 
-class ErrorInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
+class ErrorInterceptor(grpc.aio.ServerInterceptor):
     """Wraps the handler of every method, so that a call ends in one of three ways.
 
     A `ServiceError` becomes its status with `google.rpc.Status` details. Cancellation, and what gRPC itself raises,
@@ -40,13 +41,13 @@ class ErrorInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
 
     def __init__(self, max_message_bytes: int) -> None:
         self._max_message_bytes = max_message_bytes
-        self._wrapped: dict[str, tuple[Any, grpc.RpcMethodHandler]] = {}
+        self._wrapped: dict[str, tuple[Any, grpc.RpcMethodHandler[Any, Any]]] = {}
 
     async def intercept_service(
         self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler | None]],
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]],
         handler_call_details: grpc.HandlerCallDetails,
-    ) -> grpc.RpcMethodHandler | None:
+    ) -> grpc.RpcMethodHandler[Any, Any] | None:
         """Returns the wrapped handler of a method; None if there is no such method."""
         handler = await continuation(handler_call_details)
         if handler is None:
@@ -57,7 +58,7 @@ class ErrorInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             known = self._wrapped[method] = (handler, self._wrap(method, handler))
         return known[1]
 
-    def _wrap(self, method: str, handler: Any) -> grpc.RpcMethodHandler:
+    def _wrap(self, method: str, handler: Any) -> grpc.RpcMethodHandler[Any, Any]:
         parse = self._parser(handler.request_deserializer)
         serialize = handler.response_serializer
         if handler.request_streaming and handler.response_streaming:
@@ -93,7 +94,7 @@ def _as_is(request: Any) -> Any:
 
 
 def _wrap_unary(method: str, behavior: Any, parse: Callable[[Any], Any] = _as_is) -> Callable[..., Awaitable[Any]]:
-    async def handle(request: Any, context: grpc.aio.ServicerContext) -> Any:
+    async def handle(request: Any, context: Context) -> Any:
         try:
             return await behavior(parse(request), context)
         except _OF_GRPC:
@@ -109,7 +110,7 @@ def _wrap_streaming(method: str, behavior: Any, parse: Callable[[Any], Any] = _a
     if inspect.iscoroutinefunction(behavior):
         return _wrap_unary(method, behavior, parse)
 
-    async def handle(request: Any, context: grpc.aio.ServicerContext) -> AsyncIterator[Any]:
+    async def handle(request: Any, context: Context) -> AsyncIterator[Any]:
         try:
             async for response in behavior(parse(request), context):
                 yield response
@@ -121,7 +122,7 @@ def _wrap_streaming(method: str, behavior: Any, parse: Callable[[Any], Any] = _a
     return handle
 
 
-async def _abort(context: grpc.aio.ServicerContext, method: str, error: Exception) -> None:
+async def _abort(context: Context, method: str, error: Exception) -> None:
     """Ends the call with the status of an error; raises gRPC's AbortError."""
     if not isinstance(error, ServiceError) or error.reason is Reason.INTERNAL:
         log.error("a call failed", exc_info=error, extra={"method": method})

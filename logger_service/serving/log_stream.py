@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import grpc.aio
 
 from logger_service.contract.errors import Reason, ServiceError
-from logger_service.serving.calls import HostCalls
+from logger_service.serving.calls import Context, HostCalls
 from logger_service.serving.wakeups import Wakeups
 from logger_service.v1 import logging_service_pb2
 
@@ -51,7 +51,7 @@ class LogStream:
         context: gRPC's context of the call.
     """
 
-    def __init__(self, host: RunHost, calls: HostCalls, wakeups: Wakeups, context: grpc.aio.ServicerContext) -> None:
+    def __init__(self, host: RunHost, calls: HostCalls, wakeups: Wakeups, context: Context) -> None:
         self._host = host
         self._max_pending_bytes = host.settings.max_stream_bytes
         self._calls = calls

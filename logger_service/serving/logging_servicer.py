@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import grpc.aio
-
 from logger_service.contract.errors import Reason, ServiceError
 from logger_service.serving import fields
-from logger_service.serving.calls import HostCalls, result
+from logger_service.serving.calls import Context, HostCalls, result
 from logger_service.serving.log_stream import LogStream, SizedRequest
 from logger_service.serving.wakeups import Wakeups
 from logger_service.v1 import logging_service_pb2, records_pb2
@@ -42,7 +40,7 @@ class LoggingServicer:
         for stream in self._streams:
             stream.drain()
 
-    async def LogStream(self, requests: object, context: grpc.aio.ServicerContext) -> None:
+    async def LogStream(self, requests: object, context: Context) -> None:
         """The fast door."""
         del requests  # Read from the context.
         if self._draining:
@@ -55,7 +53,7 @@ class LoggingServicer:
             self._streams.discard(stream)
 
     async def LogScalar(
-        self, request: logging_service_pb2.LogScalarRequest, context: grpc.aio.ServicerContext
+        self, request: logging_service_pb2.LogScalarRequest, context: Context
     ) -> logging_service_pb2.LogScalarResponse:
         """Logs one scalar."""
         del context
@@ -65,7 +63,7 @@ class LoggingServicer:
         return logging_service_pb2.LogScalarResponse(step=steps[request.name])
 
     async def LogMetrics(
-        self, request: logging_service_pb2.LogMetricsRequest, context: grpc.aio.ServicerContext
+        self, request: logging_service_pb2.LogMetricsRequest, context: Context
     ) -> logging_service_pb2.LogMetricsResponse:
         """Logs one row of metrics."""
         del context
@@ -78,7 +76,7 @@ class LoggingServicer:
         return logging_service_pb2.LogMetricsResponse(steps=steps)
 
     async def LogText(
-        self, request: logging_service_pb2.LogTextRequest, context: grpc.aio.ServicerContext
+        self, request: logging_service_pb2.LogTextRequest, context: Context
     ) -> logging_service_pb2.LogTextResponse:
         """Logs a text."""
         del context
@@ -89,7 +87,7 @@ class LoggingServicer:
         return logging_service_pb2.LogTextResponse(step=steps[request.name])
 
     async def LogHparams(
-        self, request: logging_service_pb2.LogHparamsRequest, context: grpc.aio.ServicerContext
+        self, request: logging_service_pb2.LogHparamsRequest, context: Context
     ) -> logging_service_pb2.LogHparamsResponse:
         """Logs hyperparameters."""
         del context

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import grpc.aio
-
 from logger_service.contract.errors import Reason, ServiceError
 from logger_service.serving import fields
-from logger_service.serving.calls import HostCalls
+from logger_service.serving.calls import Context, HostCalls
 from logger_service.v1 import query_service_pb2
 
 if TYPE_CHECKING:
@@ -30,7 +28,7 @@ class QueryServicer:
         self._calls = calls
 
     async def ListRuns(
-        self, request: query_service_pb2.ListRunsRequest, context: grpc.aio.ServicerContext
+        self, request: query_service_pb2.ListRunsRequest, context: Context
     ) -> query_service_pb2.ListRunsResponse:
         """Lists runs."""
         del context
@@ -41,7 +39,7 @@ class QueryServicer:
         return await self._calls.run(self._host.list_runs, request)
 
     async def GetRun(
-        self, request: query_service_pb2.GetRunRequest, context: grpc.aio.ServicerContext
+        self, request: query_service_pb2.GetRunRequest, context: Context
     ) -> query_service_pb2.GetRunResponse:
         """One run."""
         del context

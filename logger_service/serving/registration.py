@@ -11,6 +11,7 @@ from google.protobuf import message_factory
 from google.protobuf.descriptor import ServiceDescriptor
 
 from logger_service.contract.errors import Reason, ServiceError
+from logger_service.serving.calls import Context
 
 _MAKE_HANDLER = {
     (False, False): grpc.unary_unary_rpc_method_handler,
@@ -48,7 +49,7 @@ def add_service(
 
 
 def _refusal(method: str) -> Callable[..., Any]:
-    async def refuse(request: Any, context: grpc.aio.ServicerContext) -> None:
+    async def refuse(request: Any, context: Context) -> None:
         del request, context
         raise ServiceError(Reason.NOT_SERVED, f"{method} is part of the contract, and not served by this version")
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import grpc.aio
-
 import logger_service
 from logger_service.contract.errors import Reason, ServiceError
 from logger_service.serving import fields
-from logger_service.serving.calls import HostCalls, result
+from logger_service.serving.calls import Context, HostCalls, result
 from logger_service.v1 import run_service_pb2
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ class RunServicer:
         self._backends = backends
 
     async def OpenRun(
-        self, request: run_service_pb2.OpenRunRequest, context: grpc.aio.ServicerContext
+        self, request: run_service_pb2.OpenRunRequest, context: Context
     ) -> run_service_pb2.OpenRunResponse:
         """Makes a run, or attaches to one."""
         del context
@@ -43,7 +41,7 @@ class RunServicer:
         return await self._calls.run(self._host.open_run, request)
 
     async def FlushRun(
-        self, request: run_service_pb2.FlushRunRequest, context: grpc.aio.ServicerContext
+        self, request: run_service_pb2.FlushRunRequest, context: Context
     ) -> run_service_pb2.FlushRunResponse:
         """Waits until what was accepted is durable or applied."""
         fields.require(request.run_id, "run_id")
@@ -56,7 +54,7 @@ class RunServicer:
         return run_service_pb2.FlushRunResponse(ledger=ledger)
 
     async def CloseRun(
-        self, request: run_service_pb2.CloseRunRequest, context: grpc.aio.ServicerContext
+        self, request: run_service_pb2.CloseRunRequest, context: Context
     ) -> run_service_pb2.CloseRunResponse:
         """Ends a run."""
         del context
@@ -65,7 +63,7 @@ class RunServicer:
         return run_service_pb2.CloseRunResponse(ledger=ledger)
 
     async def GetServerInfo(
-        self, request: run_service_pb2.GetServerInfoRequest, context: grpc.aio.ServicerContext
+        self, request: run_service_pb2.GetServerInfoRequest, context: Context
     ) -> run_service_pb2.GetServerInfoResponse:
         """What the server is."""
         del request, context
@@ -76,7 +74,7 @@ class RunServicer:
             backends=self._backends,
             default_backends=settings.default_backends,
             durability=settings.durability,
-            reasons=[reason.value for reason in Reason],  # type: ignore[misc]
+            reasons=[reason.value for reason in Reason],
         )
 
 
