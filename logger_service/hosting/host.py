@@ -106,8 +106,8 @@ class RunHost:
                 run = self._make(request, namespace, exp_name, specs)
             else:
                 _check_resumable(request, run, specs)
-        resumed = not made or points_of(run) > 0
-        self._open(run, unknown=made)
+        self._committer.commit([])  # the run is known for good before anybody is told its id
+        self._open(run)
         if run.row.closed:
             run.remember({"closed": False})
         self._raise_epoch(run, request.epoch)
@@ -115,7 +115,7 @@ class RunHost:
             run_id=run.run_id,
             epoch=run.row.epoch,
             log_dir=run.log_dir,
-            resumed=resumed or points_of(run) > 0,
+            resumed=not made or points_of(run) > 0,
             points=points_of(run),
             last_write_unix_nano=run.last_write_ns,
             backends=[
@@ -165,7 +165,8 @@ class RunHost:
             run = Run(self._context, RunSnapshot(row))
         if run.run_id in self._runs:
             raise ServiceError(Reason.RUN_MISMATCH, "run_id: it is the id of another run", field="run_id")
-        self._committer.commit([row])
+        run.is_unknown = True
+        self._committer.submit([row])
         self._add(run)
         return run
 
@@ -174,9 +175,9 @@ class RunHost:
         self._by_name[run.row.namespace, run.row.exp_name] = run
         self._doors[run.run_id] = UnaryDoor(run)
 
-    def _open(self, run: Run, *, unknown: bool = False) -> None:
+    def _open(self, run: Run) -> None:
         try:
-            open_run(run, unknown=unknown)
+            open_run(run)
         except OSError as error:
             _log.exception("run %s cannot be opened", run.name)
             raise ServiceError(Reason.JOURNAL_UNAVAILABLE, "the run's files cannot be opened at present") from error
@@ -260,7 +261,7 @@ class RunHost:
                 self.log(method, run_id, record, epoch=epoch, request_id=request_id).add_done_callback(
                     lambda logged: answered.set_result(logged.result())
                 )
-            except ServiceError as error:
+            except Exception as error:  # whatever it is, who waits is to know
                 answered.set_exception(error)
 
         self._openers.submit(open_and_log)
@@ -351,8 +352,11 @@ class RunHost:
 
     def _close_idle(self) -> float:
         for run in list(self._runs.values()):
-            if run.is_open and not self._context.draining:
-                close_backends(run, only_if_idle=True)
+            if run.is_open and not self._context.draining and not self._committer.failing:
+                try:
+                    close_backends(run, only_if_idle=True)
+                except Exception:  # it is recovered when it is opened again; the others are closed all the same
+                    _log.exception("run %s was not closed cleanly", run.name)
         return _IDLE_CHECK_S
 
     def _open_in_background(self, run: Run) -> None:

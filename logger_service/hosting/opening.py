@@ -10,13 +10,8 @@ from logger_service.hosting.run import Run
 _READ_BYTES = 1 << 20
 
 
-def open_run(run: Run, *, unknown: bool = False) -> None:
-    """Opens the run's backends, if they are not open: blocks until they are recovered and the journal knows it.
-
-    Args:
-        run: The run.
-        unknown: The journal knew nothing of the run until now, so that whatever its directory holds is adopted.
-    """
+def open_run(run: Run) -> None:
+    """Opens the run's backends, if they are not open: blocks until they are recovered and the journal knows it."""
     with run.open_lock:
         if run.is_open:
             return
@@ -25,16 +20,18 @@ def open_run(run: Run, *, unknown: bool = False) -> None:
         identity.make_directory(directory, run.context.settings.data_dir)
         claimed = identity.read(directory)
         newer = claimed is not None and claimed.run_id == run.run_id and claimed.epoch > run.row.epoch
-        adopt = existed and (unknown or newer)
+        adopt = existed and (run.is_unknown or newer)
         if newer and claimed is not None:
             run.remember({"epoch": claimed.epoch})
         if claimed != run.identity:
             identity.write(directory, run.identity)
-        _count_tail(run)
+        if not run.is_counted:
+            _count_tail(run)
         for projector in run.projectors:
             projector.recover(directory, adopt=adopt)
         with run.lock:
             run.is_open = True
+            run.is_unknown = False
             run.last_activity = time.monotonic()
     run.got_on()
 
@@ -76,4 +73,4 @@ def _count_tail(run: Run) -> None:
             for accepted in batches:
                 run.counters.fill(accepted.batch)
         position = batches[-1].position
-    run.counters_position = run.committed
+    run.is_counted = True

@@ -76,6 +76,7 @@ class Run:
         self.last_write_ns = snapshot.last_write_ns
         self.counters = StepCounters()
         self.counters_position = 0
+        """As of where the journal's counters were when it was loaded."""
         if snapshot.counters is not None:
             self.counters.load(snapshot.counters.counts)
             self.counters_position = snapshot.counters.position
@@ -96,6 +97,10 @@ class Run:
         assert self.served <= set(RECORD_KINDS)
         self.notices = list(snapshot.notices)
         self.requests = {row.key: row for row in snapshot.requests}
+        self.is_unknown = False
+        """Whether the journal knew nothing of it until now, so that what its directory holds is to be adopted."""
+        self.is_counted = False
+        """Whether `counters` cover the batches beyond `counters_position`."""
         self.is_open = False
         """Whether its backends are open, so that it may accept."""
         self.last_activity = time.monotonic()
@@ -380,14 +385,7 @@ class Run:
             dirty = self.counters.dirty()
             position = self._position
             counters = [CounterRows(self.run_id, position, dirty)] if dirty else []
-
-            def durable() -> None:
-                if dirty:
-                    self.counters_position = position
-                if done is not None:
-                    done()
-
-            self.context.committer.submit([*changes, *counters], durable)
+            self.context.committer.submit([*changes, *counters], done)
 
     def trim(self) -> None:
         """Gives up what no projector and no counter needs any more."""
