@@ -68,8 +68,7 @@ class LoggingServicer:
         """Logs one row of metrics."""
         del context
         metrics = dict(request.metrics)
-        if not metrics:
-            raise ServiceError(Reason.INVALID_FIELD, "metrics: at least one is required", field="metrics")
+        fields.require(metrics, "metrics")
         rows = records_pb2.MetricRows(names=metrics.keys(), values=metrics.values())
         fields.set_row(rows, request)
         steps = await self._log("LogMetrics", request, records_pb2.Record(metrics=rows))
@@ -99,6 +98,5 @@ class LoggingServicer:
     async def _log(self, method: str, request: fields.UnaryLogRequest, record: records_pb2.Record) -> dict[str, int]:
         """Logs a record; returns name to step once it is journaled."""
         fields.require(request.run_id, "run_id")
-        fields.check_length(request.request_id, 128, "request_id")
         epoch = request.epoch if request.HasField("epoch") else None
         return await result(self._host.log(method, request.run_id, record, epoch=epoch, request_id=request.request_id))

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from logger_service.contract.errors import Reason, ServiceError
 from logger_service.serving import fields
 from logger_service.serving.calls import Context, HostCalls
 from logger_service.v1 import query_service_pb2
 
 if TYPE_CHECKING:
     from logger_service.hosting.host import RunHost
-
-MAX_PAGE_SIZE = 1_000
 
 
 class QueryServicer:
@@ -32,10 +29,6 @@ class QueryServicer:
     ) -> query_service_pb2.ListRunsResponse:
         """Lists runs."""
         del context
-        if request.page_size > MAX_PAGE_SIZE:
-            raise ServiceError(
-                Reason.INVALID_FIELD, f"page_size: at most {MAX_PAGE_SIZE:,} are allowed", field="page_size"
-            )
         return await self._calls.run(self._host.list_runs, request)
 
     async def GetRun(

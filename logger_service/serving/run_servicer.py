@@ -35,9 +35,7 @@ class RunServicer:
         """Makes a run, or attaches to one."""
         del context
         fields.require(request.exp_name, "exp_name")
-        for field in ("request_id", "attempt_id"):
-            fields.check_length(getattr(request, field), 128, field)
-        fields.check_length(request.notes, 64 << 10, "notes")
+        fields.check_length(request.attempt_id, 128, "attempt_id")
         return await self._calls.run(self._host.open_run, request)
 
     async def FlushRun(
