@@ -1,0 +1,1 @@
+"""Measures the service beside TorchRL's loggers, in one run: `python -m benchmarks [--quick]`."""
