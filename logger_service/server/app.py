@@ -1,0 +1,142 @@
+"""The one place where a server is wired: settings -> locks -> journal -> host -> gRPC, and back when it is to end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from logger_service.contract.errors import ServiceError
+from logger_service.hosting.host import RunHost
+from logger_service.hosting.settings import HostSettings
+from logger_service.journal.base import Journal, JournalError
+from logger_service.server.errors import StartError
+from logger_service.server.lock import DirectoryLock
+from logger_service.server.settings import Address, Settings
+from logger_service.serving.grpc_server import GrpcServer
+from logger_service.v1 import run_service_pb2
+
+log = logging.getLogger(__name__)
+
+INTERNAL_DIR = ".logger-service"
+"""The server's own directory inside the data directory. No run can be called so: its name begins with a dot."""
+JOURNAL_FILE = "journal.sqlite"
+
+# Calls that have not ended by then are cut off: what they wait for is in the journal all the same.
+_GRACE_S = 5.0
+
+_DURABILITY = {
+    "disk": run_service_pb2.DURABILITY_DISK,
+    "os": run_service_pb2.DURABILITY_OS,
+    "memory": run_service_pb2.DURABILITY_MEMORY,
+}
+
+
+def run(settings: Settings) -> None:
+    """Serves until it is told to end with SIGTERM or SIGINT.
+
+    Raises:
+        StartError: It cannot start.
+    """
+    with contextlib.ExitStack() as stack:
+        # First of all, so that a port in use leaves no trace.
+        _check_port(settings.listen)
+        host = _open_host(settings, stack)
+        host.start()
+        asyncio.run(_serve(settings.listen, host))
+
+
+def _check_port(address: Address) -> None:
+    """Refuses a port that is in use. gRPC would as well, with several lines of its own and without the reason."""
+    try:
+        family, kind, protocol, _, where = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(where)
+    except OSError as error:
+        raise StartError(f"--listen: cannot listen on {address}: {error.strerror}") from None
+
+
+def _open_host(settings: Settings, stack: contextlib.ExitStack) -> RunHost:
+    internal = settings.data_dir / INTERNAL_DIR
+    with _refused(f"--data-dir: cannot write to {settings.data_dir}"):
+        internal.mkdir(parents=True, exist_ok=True)
+        stack.enter_context(DirectoryLock(internal, f"--data-dir: {settings.data_dir}"))
+    journal_dir = internal
+    if settings.journal_dir is not None:
+        journal_dir = settings.journal_dir
+        with _refused(f"--journal-dir: cannot write to {journal_dir}"):
+            journal_dir.mkdir(parents=True, exist_ok=True)
+            if not journal_dir.samefile(internal):
+                stack.enter_context(DirectoryLock(journal_dir, f"--journal-dir: {journal_dir}"))
+    host_settings = HostSettings(
+        data_dir=settings.data_dir,
+        default_backends=settings.backend,
+        durability=_DURABILITY[settings.durability],
+    )
+    journal = _open_journal(journal_dir, settings)
+    try:
+        host = RunHost(host_settings, journal)
+    except ServiceError as error:
+        journal.close()
+        raise StartError(f"--backend: {error.message}") from None
+    stack.callback(host.close)
+    return host
+
+
+def _open_journal(directory: Path, settings: Settings) -> Journal:
+    if settings.durability == "memory":
+        from logger_service.journal.memory import MemoryJournal
+
+        return MemoryJournal()
+    from logger_service.journal.sqlite import SqliteJournal
+
+    path = directory / JOURNAL_FILE
+    try:
+        return SqliteJournal(path, settings.durability)
+    except JournalError as error:
+        raise StartError(f"{path}: {error}") from None
+
+
+@contextlib.contextmanager
+def _refused(what: str) -> Iterator[None]:
+    """Has what the operating system refuses told to the operator."""
+    try:
+        yield
+    except OSError as error:
+        raise StartError(f"{what}: {error.strerror}") from None
+
+
+async def _serve(address: Address, host: RunHost) -> None:
+    """Serves a host until a signal, and drains it."""
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _end, number, told)
+    server = GrpcServer(host)
+    try:
+        port = await server.start(str(address))
+    except OSError as error:
+        raise StartError(f"--listen: {error}") from None
+    print(f"listening on {Address(address.host, port)}", flush=True)
+    log.info("serving", extra={"address": str(Address(address.host, port)), "data_dir": str(host.settings.data_dir)})
+    await told.wait()
+    log.info("ending")
+    server.drain()
+    await loop.run_in_executor(None, host.drain)
+    await server.stop(_GRACE_S)
+    log.info("ended")
+
+
+def _end(number: signal.Signals, told: asyncio.Event) -> None:
+    if told.is_set():
+        # Told twice: at once. What was acknowledged is in the journal.
+        os._exit(128 + number)
+    told.set()
