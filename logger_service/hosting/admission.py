@@ -61,7 +61,7 @@ def _rejection(index: int, names: list[str], error: ServiceError, count: int) ->
     return records_pb2.Rejection(
         record=index,
         names=names,
-        reason=error.reason.value,  # type: ignore[arg-type]
+        reason=error.reason.value,
         message=error.message,
         points=count,
     )

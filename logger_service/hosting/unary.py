@@ -49,9 +49,9 @@ class UnaryDoor:
         if key is not None:
             if key in self._pending:
                 return self._pending[key]
-            row = run.requests.get(key)
-            if row is not None and row.expires_ns > time.time_ns():
-                answered.set_result(dict(logging_service_pb2.LogMetricsResponse.FromString(row.response).steps))
+            earlier = run.requests.get(key)
+            if earlier is not None and earlier.expires_ns > time.time_ns():
+                answered.set_result(dict(logging_service_pb2.LogMetricsResponse.FromString(earlier.response).steps))
                 return answered
         run.check_writable(run.row.epoch if epoch is None else epoch)
         batch = records_pb2.Batch(records=[record])
@@ -77,7 +77,7 @@ class UnaryDoor:
             if key is not None:
                 with run.lock:
                     run.requests[key] = row
-                    self._pending.pop(key, None)
+                    del self._pending[key]
                     self._forget_expired()
             answered.set_result(steps)
 
