@@ -13,6 +13,7 @@ from pathlib import Path
 
 from logger_service.contract.errors import ServiceError
 from logger_service.hosting.host import RunHost
+from logger_service.hosting.identity import sync_directory
 from logger_service.hosting.settings import HostSettings
 from logger_service.journal.base import Journal, JournalError
 from logger_service.server.errors import StartError
@@ -52,7 +53,7 @@ def run(settings: Settings) -> None:
 
 
 def _check_port(address: Address) -> None:
-    """Refuses a port that is in use. gRPC would as well, with several lines of its own and without the reason."""
+    """Refuses an address that cannot be listened on. So would gRPC, with lines of its own and without the reason."""
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -67,21 +68,14 @@ def _check_port(address: Address) -> None:
 def _open_host(settings: Settings, stack: contextlib.ExitStack) -> RunHost:
     internal = settings.data_dir / INTERNAL_DIR
     with _refused(f"--data-dir: cannot write to {settings.data_dir}"):
-        internal.mkdir(parents=True, exist_ok=True)
+        _make_directory(internal)
         stack.enter_context(DirectoryLock(internal, f"--data-dir: {settings.data_dir}"))
-    journal_dir = internal
-    if settings.journal_dir is not None:
-        journal_dir = settings.journal_dir
-        with _refused(f"--journal-dir: cannot write to {journal_dir}"):
-            journal_dir.mkdir(parents=True, exist_ok=True)
-            if not journal_dir.samefile(internal):
-                stack.enter_context(DirectoryLock(journal_dir, f"--journal-dir: {journal_dir}"))
     host_settings = HostSettings(
         data_dir=settings.data_dir,
         default_backends=settings.backend,
         durability=_DURABILITY[settings.durability],
     )
-    journal = _open_journal(journal_dir, settings)
+    journal = _open_journal(settings)
     try:
         host = RunHost(host_settings, journal)
     except ServiceError as error:
@@ -91,18 +85,30 @@ def _open_host(settings: Settings, stack: contextlib.ExitStack) -> RunHost:
     return host
 
 
-def _open_journal(directory: Path, settings: Settings) -> Journal:
+def _make_directory(path: Path) -> None:
+    """Makes a directory that is still there after a crash of the machine."""
+    missing = [part for part in (path, *path.parents) if not part.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for made in missing:
+        sync_directory(made.parent)
+
+
+def _open_journal(settings: Settings) -> Journal:
     if settings.durability == "memory":
         from logger_service.journal.memory import MemoryJournal
 
         return MemoryJournal()
     from logger_service.journal.sqlite import SqliteJournal
 
-    path = directory / JOURNAL_FILE
+    option, directory = "--data-dir", settings.data_dir / INTERNAL_DIR
+    if settings.journal_dir is not None:
+        option, directory = "--journal-dir", settings.journal_dir
+        with _refused(f"{option}: cannot write to {directory}"):
+            _make_directory(directory)
     try:
-        return SqliteJournal(path, settings.durability)
+        return SqliteJournal(directory / JOURNAL_FILE, settings.durability)
     except JournalError as error:
-        raise StartError(f"{path}: {error}") from None
+        raise StartError(f"{option}: {error}") from None
 
 
 @contextlib.contextmanager

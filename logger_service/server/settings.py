@@ -39,7 +39,7 @@ class Settings:
     """Where to listen. Beyond loopback only with `allow_insecure`."""
     journal_dir: Path | None = None
     """Where the journal lies; None: in `.logger-service` of `data_dir`. For a `data_dir` on a file system that SQLite
-    cannot use, such as a network volume."""
+    cannot use, such as a network volume. It has a lock of its own. Not used with `durability` `memory`."""
     backend: tuple[str, ...] = ("csv",)
     """The backends of a run that asks for none."""
     durability: Durability = "disk"
