@@ -1,13 +1,35 @@
-"""Automatic steps: a row that comes without a step gets the number of rows of its name that came before it."""
+"""Steps: any int64, or automatic, when a row gets the number of rows of its name that came before it."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
+from typing import Any
 
 from logger_service.v1 import records_pb2
 
 METRICS = "metrics"
 """The kind of metric rows; the other kinds are called as the fields of `Record.kind` too."""
+
+
+MIN_STEP = -(2**63)
+MAX_STEP = 2**63 - 1
+
+
+def check_step(step: Any) -> int:
+    """Returns the step as an int.
+
+    Raises:
+        TypeError: It is not an integer by `operator.index` (NumPy's are, and integer tensors of one element).
+        ValueError: It is not an int64.
+    """
+    try:
+        index = operator.index(step)
+    except TypeError:
+        raise TypeError(f"step must be an integer, not {type(step).__name__}") from None
+    if not MIN_STEP <= index <= MAX_STEP:
+        raise ValueError(f"step {index} is not an int64")
+    return index
 
 
 class StepCounters:

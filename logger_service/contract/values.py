@@ -1,0 +1,184 @@
+"""Typed values of the wire and Python's, for hyperparameters: what goes in comes out with its type.
+
+None, bool, int, float, str         as they are; an int beyond 64 bits as its decimal text
+mappings, Namespaces, dataclasses   a map; keys of int, float, bool and None become text
+list, tuple                         a list
+NumPy and torch scalars and arrays  a number, or a list
+Path, torch.device, torch.dtype     their text
+enum members                        their name; those that are numbers or texts too: that number or text
+OmegaConf's                         resolved, then as above
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import enum
+import os
+import sys
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from logger_service.contract import tensors
+from logger_service.v1 import values_pb2
+
+NESTING_LIMIT = 30
+"""The greatest number of maps and lists inside one another: parsers allow 100 messages, and a map takes three."""
+
+
+def to_map(hparams: Any) -> values_pb2.MapValue:
+    """Turns hyperparameters into a map of the wire.
+
+    Args:
+        hparams: A mapping, an `argparse.Namespace`, a dataclass instance or an OmegaConf mapping.
+
+    Raises:
+        TypeError: It is none of these, or a key or a value in it has no form on the wire; the message names the key.
+        ValueError: It is nested too deeply, two keys have the same text, or a text cannot be UTF-8.
+    """
+    entries = _entries(_resolved(hparams))
+    if entries is None:
+        raise TypeError(f"hparams must be a mapping, a Namespace or a dataclass, not {type(hparams).__name__}")
+    values = values_pb2.MapValue()
+    _put_map(values, entries, "", 1)
+    return values
+
+
+def to_value(value: Any) -> values_pb2.Value:
+    """Turns one value into one of the wire. Raises what `to_map` raises."""
+    result = values_pb2.Value()
+    _put(result, _resolved(value), "the value", 1)
+    return result
+
+
+def from_map(values: values_pb2.MapValue) -> dict[str, Any]:
+    """Turns a map of the wire into a dict, ordered by key since the wire keeps no order."""
+    return {key: from_value(values.values[key]) for key in sorted(values.values)}
+
+
+def from_value(value: values_pb2.Value) -> Any:
+    """Turns a value of the wire into None, bool, int, float, str, list or dict.
+
+    Raises:
+        ValueError: It says nothing at all.
+    """
+    kind = value.WhichOneof("kind")
+    if kind is None:
+        raise ValueError("a value without a kind")
+    if kind == "null_value":
+        return None
+    if kind == "list_value":
+        return [from_value(element) for element in value.list_value.values]
+    if kind == "map_value":
+        return from_map(value.map_value)
+    return getattr(value, kind)
+
+
+def _resolved(value: Any) -> Any:
+    """Returns OmegaConf's containers as plain ones."""
+    omegaconf: Any = getattr(sys.modules.get("omegaconf"), "OmegaConf", None)
+    if omegaconf is not None and omegaconf.is_config(value):
+        return omegaconf.to_container(value, resolve=True)
+    return value
+
+
+def _entries(value: Any) -> Mapping[Any, Any] | None:
+    """Returns the entries of what becomes a map; None for anything else."""
+    if isinstance(value, Mapping):
+        return value
+    if isinstance(value, argparse.Namespace | SimpleNamespace):
+        return vars(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return None
+
+
+def _put_map(target: values_pb2.MapValue, entries: Mapping[Any, Any], path: str, depth: int) -> None:
+    if depth > NESTING_LIMIT:
+        raise ValueError(f"hparams are nested more than {NESTING_LIMIT} levels deep at {path!r}")
+    for key, value in entries.items():
+        text = _key(key, path)
+        inner = f"{path}.{text}" if path else text
+        if text in target.values:
+            raise ValueError(f"two keys of hparams have the text {inner!r}")
+        _put(_entry(target, text, inner), _resolved(value), inner, depth)
+
+
+def _entry(target: values_pb2.MapValue, key: str, path: str) -> values_pb2.Value:
+    try:
+        return target.values[key]
+    except UnicodeEncodeError:
+        raise ValueError(f"the key {path!r} of hparams has a surrogate, which UTF-8 cannot hold") from None
+
+
+def _key(key: Any, path: str) -> str:
+    if isinstance(key, enum.Enum):
+        key = _member(key)
+    if isinstance(key, np.generic):
+        key = key.item()
+    if key is None or isinstance(key, bool | int | float):
+        return str(key)
+    if not isinstance(key, str):
+        where = f" in {path!r}" if path else ""
+        raise TypeError(f"keys of hparams must be texts or numbers, not {type(key).__name__} ({key!r}{where})")
+    return str.__str__(key)
+
+
+def _put(target: values_pb2.Value, value: Any, path: str, depth: int) -> None:
+    """Sets the value of `path`, which stands at `depth`."""
+    value = _plain(value)
+    if value is None:
+        target.null_value = values_pb2.NULL_VALUE_UNSPECIFIED
+    elif isinstance(value, bool):
+        target.bool_value = value
+    elif isinstance(value, int):
+        if -(2**63) <= value < 2**63:
+            target.int_value = value
+        else:
+            target.string_value = str(value)
+    elif isinstance(value, float):
+        target.double_value = value
+    elif isinstance(value, str):
+        try:
+            target.string_value = value
+        except UnicodeEncodeError:
+            raise ValueError(f"the text of {path!r} in hparams has a surrogate, which UTF-8 cannot hold") from None
+    elif isinstance(value, list | tuple):
+        if depth >= NESTING_LIMIT:
+            raise ValueError(f"hparams are nested more than {NESTING_LIMIT} levels deep at {path!r}")
+        target.list_value.SetInParent()
+        for index, element in enumerate(value):
+            _put(target.list_value.values.add(), _resolved(element), f"{path}[{index}]", depth + 1)
+    else:
+        entries = _entries(value)
+        if entries is None:
+            raise TypeError(
+                f"the value of {path!r} in hparams has no form to log: it is of type {type(value).__name__}"
+            )
+        target.map_value.SetInParent()
+        _put_map(target.map_value, entries, path, depth + 1)
+
+
+def _plain(value: Any) -> Any:
+    """Returns what stands for a value that is not of Python's own types; anything else as it is."""
+    if isinstance(value, enum.Enum):
+        return _member(value)
+    if isinstance(value, os.PathLike):
+        text = os.fspath(value)
+        return text if isinstance(text, str) else os.fsdecode(text)
+    if isinstance(value, np.ndarray | np.generic):
+        if value.dtype.kind in "biuf" or isinstance(value, str):
+            return float(value) if isinstance(value, np.longdouble) else value.tolist()
+        return value
+    if tensors.is_tensor(value):
+        return value if value.is_complex() else tensors.read(value)[0]
+    if type(value).__module__ == "torch" and type(value).__name__ in ("device", "dtype"):
+        return str(value)
+    return value
+
+
+def _member(member: enum.Enum) -> Any:
+    return member.value if isinstance(member, int | float | str) else member.name
