@@ -70,11 +70,11 @@ class HealthServicer:
         del context
         last: int | None = None
         while True:
-            changed = self._changed
-            status = self._status_of(request.service)
+            # All as of now: by the time that the answer is on its way, they may have changed again.
+            changed, ending, status = self._changed, self._ending, self._status_of(request.service)
             if status != last:
                 yield health_pb2.HealthCheckResponse(status=status)
                 last = status
-            if self._ending:
+            if ending:
                 return
             await changed.wait()

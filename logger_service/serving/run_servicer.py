@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import logger_service
@@ -24,7 +25,7 @@ class RunServicer:
         backends: The types of backends that the host has.
     """
 
-    def __init__(self, host: RunHost, calls: HostCalls, backends: tuple[str, ...]) -> None:
+    def __init__(self, host: RunHost, calls: HostCalls, backends: Sequence[str]) -> None:
         self._host = host
         self._calls = calls
         self._backends = backends
