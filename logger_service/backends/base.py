@@ -21,7 +21,7 @@ class Checkpoint:
     """Where a backend is, fsynced."""
 
     lengths: Mapping[str, int]
-    """Length in bytes by path, relative to the run's directory and with `/`, of each file that changed since the last one."""
+    """Length in bytes by path, relative to the run's directory, with `/`, of the files that changed since the last."""
     state: Mapping[str, Any]
     """What else it needs to go on from here; plain JSON types."""
 
@@ -37,7 +37,7 @@ class Recovery:
     mended: dict[str, int] = field(default_factory=dict)
     """Files of which torn bytes were cut (and, where the journal has them, written again), with their number."""
     rows: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Rows by (kind, name) that the files hold, for every name whose file is short or holds more than the journal knows."""
+    """Rows by (kind, name) that the files hold, where a file is short or holds more than the journal knows."""
 
 
 class Backend(Protocol):

@@ -1,0 +1,90 @@
+"""Hyperparameters of a CSV run: each record as text in `texts/hparams<N>.txt`, all of them typed in `hparams.json`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from logger_service.backends.files import FileKind, FileSet
+from logger_service.backends.whole import whole_text
+
+HPARAMS_PATH = "hparams.json"
+TEXT_KIND = FileKind("texts", "hparams", ".txt", whole_text)
+
+_TEXT_PATH = re.compile(r"texts/hparams(\d+)\.txt")
+
+
+class HparamsFiles:
+    """Writes the hyperparameters of one run. `hparams.json` is rewritten whole, from what the state keeps.
+
+    Args:
+        files: The run's files, just opened.
+        state: What `state` returned at the last checkpoint; empty: nothing.
+    """
+
+    def __init__(self, files: FileSet, state: Mapping[str, Any]) -> None:
+        self._files = files
+        self._records: list[Any] = list(state.get("records", []))
+        self._next_text = int(state.get("next_text", 0))
+        self._unwritten = False
+        self._recovering = True
+
+    @property
+    def count(self) -> int:
+        """How many records there are."""
+        return len(self._records)
+
+    def add(self, hparams: Mapping[str, Any]) -> None:
+        """Adds a record; its text goes to the buffers of the files."""
+        text = "\n".join(f"{key}: {value}" for key, value in sorted(hparams.items()))
+        self._files.append(self._files.file(f"texts/hparams{self._next_text}.txt"), text.encode())
+        self._next_text += 1
+        self._records.append(hparams)
+        self._unwritten = True
+
+    def write(self) -> None:
+        """Writes `hparams.json`, if it is not as it should be.
+
+        Raises:
+            OSError: It could not be written. May be called again.
+        """
+        if self._unwritten and not self._recovering:
+            self._files.tree.replace(HPARAMS_PATH, (_dumps(self._records, indent=2) + "\n").encode())
+            self._unwritten = False
+
+    def end_recovery(self) -> bool:
+        """Takes up records that the files hold beyond those that were added, and returns whether there were any."""
+        self._recovering = False
+        held = self._held()
+        expected = [_dumps(record) for record in self._records]
+        found = [_dumps(record) for record in held]
+        newer = len(found) > len(expected) and found[: len(expected)] == expected
+        if newer:
+            self._records = held
+        self._unwritten = not newer and found != expected
+        self._next_text = max([self._next_text, *(number + 1 for number in self._text_numbers())])
+        return newer
+
+    def state(self) -> dict[str, Any]:
+        """Returns what the next opening needs."""
+        return {"records": list(self._records), "next_text": self._next_text}
+
+    def _held(self) -> list[Any]:
+        try:
+            held = json.loads(self._files.tree.read(HPARAMS_PATH))
+        except (FileNotFoundError, ValueError):  # Not there, or torn by a crash of the machine: it is written anew.
+            return []
+        finally:
+            self._files.tree.rest()
+        return held if isinstance(held, list) else []
+
+    def _text_numbers(self) -> list[int]:
+        found = (_TEXT_PATH.fullmatch(path) for path in self._files.paths())
+        return [int(match[1]) for match in found if match]
+
+
+def _dumps(value: Any, indent: int | None = None) -> str:
+    # NaN and the infinities are written as Python writes and reads them: JSON has no form for them.
+    return json.dumps(value, indent=indent, sort_keys=True, ensure_ascii=False)
