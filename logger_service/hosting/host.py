@@ -14,7 +14,7 @@ from dataclasses import replace
 from logger_service.backends import registry
 from logger_service.contract.errors import Reason, ServiceError
 from logger_service.contract.names import check_exp_name, check_namespace
-from logger_service.contract.values import from_map_value
+from logger_service.contract.values import from_map
 from logger_service.hosting import identity
 from logger_service.hosting.committer import Committer
 from logger_service.hosting.ledger import describe, ledger_of, points_of, writers_of
@@ -399,7 +399,7 @@ def _checked_backends(request: run_service_pb2.OpenRunRequest) -> list[dict[str,
     for spec in request.backends:
         if any(other["type"] == spec.type for other in specs):
             raise ServiceError(Reason.INVALID_OPTION, f"backends: {spec.type!r} stands twice", field="backends")
-        specs.append({"type": spec.type, "options": registry.check_options(spec.type, from_map_value(spec.options))})
+        specs.append({"type": spec.type, "options": registry.check_options(spec.type, from_map(spec.options))})
     return specs
 
 
