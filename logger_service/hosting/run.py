@@ -264,6 +264,7 @@ class Run:
         writer.committed_waiters.add(sequence, lambda: session.decided(size))
         for callback in writer.committed_waiters.reached(writer.committed_sequence):
             callback()
+        session.on_progress()
 
     def check_writable(self, epoch: int) -> None:
         """Raises why nothing new can be written at present, if so."""
@@ -331,8 +332,11 @@ class Run:
             writer.committed_sequence = sequence
             due += writer.committed_waiters.reached(sequence)
             urgent = bool(self._applied_waiters) or self.backlog_bytes >= _URGENT_BYTES
+            session = writer.session
         for callback in due:
             callback()
+        if session is not None:
+            session.on_progress()
         if accepted is not None:
             self.wake_projectors(urgent=urgent)
         else:

@@ -167,10 +167,9 @@ class WriterSession:
     # What follows is called by the run.
 
     def decided(self, size: int) -> None:
-        """A batch of `size` bytes is durable, or was refused."""
+        """A batch of `size` bytes is durable; `on_progress` is the caller's to call."""
         with self._lock:
             self._pending_bytes -= size
-        self.on_progress()
 
     def rejected(self, rejections: records_pb2.BatchRejections) -> None:
         """Has rejections told to the writer."""
