@@ -71,7 +71,7 @@ class LoggingServicer:
         fields.require(metrics, "metrics")
         rows = records_pb2.MetricRows(names=metrics.keys(), values=metrics.values())
         fields.set_row(rows, request)
-        steps = await self._log("LogMetrics", request, records_pb2.Record(metrics=rows))
+        steps = await self._log("LogMetrics", request, records_pb2.Record(metrics=rows), name_field="metrics")
         return logging_service_pb2.LogMetricsResponse(steps=steps)
 
     async def LogText(
@@ -95,8 +95,18 @@ class LoggingServicer:
         await self._log("LogHparams", request, records_pb2.Record(hparams=hparams))
         return logging_service_pb2.LogHparamsResponse()
 
-    async def _log(self, method: str, request: fields.UnaryLogRequest, record: records_pb2.Record) -> dict[str, int]:
+    async def _log(
+        self, method: str, request: fields.UnaryLogRequest, record: records_pb2.Record, *, name_field: str = "name"
+    ) -> dict[str, int]:
         """Logs a record; returns name to step once it is journaled."""
         fields.require(request.run_id, "run_id")
         epoch = request.epoch if request.HasField("epoch") else None
-        return await result(self._host.log(method, request.run_id, record, epoch=epoch, request_id=request.request_id))
+        try:
+            return await result(
+                self._host.log(method, request.run_id, record, epoch=epoch, request_id=request.request_id)
+            )
+        except ServiceError as error:
+            if error.reason is not Reason.INVALID_NAME:
+                raise
+            # The host names the field of the record; the caller knows that of the request.
+            raise ServiceError(error.reason, error.message, field=name_field) from None
