@@ -9,9 +9,9 @@ mappings, TensorDicts                                               flattened
 
 from __future__ import annotations
 
+import enum
 import numbers
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,8 +27,26 @@ LIST_LIMIT = 1024
 NESTING_LIMIT = 64
 """The greatest number of mappings or lists inside one another."""
 _REMEMBERED_NAMES = 1 << 16
+_REMEMBERED_TYPES = 1 << 10
 _FLOATS = {float}
 _NUMBERS = {float, int, bool}
+
+
+class Kind(enum.Enum):
+    """How a value is taken, which its type tells."""
+
+    NONE = enum.auto()
+    TEXT = enum.auto()
+    NUMBER = enum.auto()
+    SCALAR = enum.auto()
+    """A scalar of NumPy's."""
+    TENSOR = enum.auto()
+    ARRAY = enum.auto()
+    LIST = enum.auto()
+    MAPPING = enum.auto()
+    COLLECTION = enum.auto()
+    WRAPPED = enum.auto()
+    OTHER = enum.auto()
 
 
 class Sanitizer:
@@ -61,7 +79,7 @@ class Sanitizer:
         """
         entries = metrics if type(metrics) is dict else tensors.plain_entries(metrics)
         if entries:
-            quick = self._flat(entries)
+            quick = self._quick(entries, self._names_of)
             if quick is not None:
                 return quick
         return self._any(metrics, keys_sep)
@@ -76,12 +94,18 @@ class Sanitizer:
             raise TypeError(f"names of metrics must be str, not {type(key).__name__} ({key!r})")
         return f"{self._prefix}/{key.lstrip('/')}" if self._prefix else key
 
-    def _flat(self, entries: dict[str, Any]) -> Sanitized | None:
-        """The fast way: a flat dict of nothing but Python numbers, or nothing but plain tensors of one element."""
+    def _quick(
+        self, entries: dict[str, Any], names_of: Callable[[tuple[str, ...]], tuple[str, ...]]
+    ) -> Sanitized | None:
+        """The fast way: a flat dict of nothing but Python numbers, or nothing but plain tensors of one element.
+
+        Returns:
+            None if it is neither.
+        """
         kinds = set(map(type, entries.values()))
         if kinds == _FLOATS:
             values = list(entries.values())
-            names = self._names_of(tuple(entries))
+            names = names_of(tuple(entries))
             return (dict(zip(names, values, strict=True)) if self._prefix else entries.copy()), names, values, []
         if kinds <= _NUMBERS:
             given = list(entries.values())
@@ -92,7 +116,7 @@ class Sanitizer:
             given = read
         else:
             return None
-        names = self._names_of(tuple(entries))
+        names = names_of(tuple(entries))
         kinds = set(map(type, given))
         if kinds == _FLOATS:
             values = given
@@ -132,30 +156,74 @@ class Sanitizer:
         """The way for everything."""
         if not isinstance(keys_sep, str):
             raise TypeError(f"keys_sep must be a str, not {type(keys_sep).__name__}")
-        if not (isinstance(metrics, Mapping) or tensors.is_collection(metrics)):
+        if _kind_of(metrics) not in (Kind.MAPPING, Kind.COLLECTION):
             raise TypeError(f"metrics must be a mapping or a TensorDict, not {type(metrics).__name__}")
-        leaves = [(self.prefixed(key), value) for key, value in _leaves(metrics, keys_sep, "", 1)]
-        _refuse_repeated(tuple(name for name, _ in leaves))
-        host = tensors.to_host({name: value for name, value in leaves if tensors.is_tensor(value)})
+        leaves: dict[str, Any] = {}
+        kinds: list[Kind] = []
+        self._flatten(metrics, keys_sep, None, 1, leaves, kinds)
+        on_host = {name: leaf for (name, leaf), kind in zip(leaves.items(), kinds, strict=True) if kind is Kind.TENSOR}
+        if on_host:
+            tensors.to_host(on_host)
         returned: dict[str, Any] = {}
         names: list[str] = []
-        values: list[float] = []
+        values: list[Any] = []
         texts: list[tuple[str, str]] = []
-        for name, leaf in leaves:
-            if leaf is None:
+        for (name, leaf), kind in zip(leaves.items(), kinds, strict=True):
+            if kind is Kind.NUMBER:
+                returned[name] = leaf
+                names.append(name)
+                values.append(leaf)
+            elif kind is Kind.SCALAR:
+                returned[name] = number = leaf.item()
+                names.append(name)
+                values.append(number)
+            elif kind is Kind.NONE:
                 returned[name] = None
-            elif isinstance(leaf, str):
+            elif kind is Kind.TEXT:
                 returned[name] = text = str.__str__(leaf)
                 texts.append((check_name(name), text))
             else:
-                returned[name], elements = _read(name, host.get(name, leaf))
-                whole = not isinstance(returned[name], list)
-                names.extend([name] if whole else (f"{name}/{index}" for index in range(len(elements))))
-                values.extend(_double(name, element) for element in elements)
+                returned[name], elements = _read(name, on_host.get(name, leaf), kind, LIST_LIMIT)
+                if isinstance(returned[name], list):
+                    names.extend([f"{name}/{index}" for index in range(len(elements))])
+                else:
+                    names.append(name)
+                values.extend(elements)
         row = tuple(names)
-        if len(row) > len(returned):  # Names of elements may be names of others.
+        if len(row) > len(returned):  # There are names of elements, which may be names of others too.
             _refuse_repeated(row)
-        return returned, self._row(row), values, texts
+        return returned, self._row(row), _doubles(row, values), texts
+
+    def _flatten(
+        self,
+        metrics: Any,
+        keys_sep: str,
+        path: str | None,
+        depth: int,
+        leaves: dict[str, Any],
+        kinds: list[Kind],
+    ) -> None:
+        """Adds what is not nested any further to `leaves`, by name, and how it is taken to `kinds`."""
+        if depth > NESTING_LIMIT:
+            raise ValueError(f"the metrics are nested more than {NESTING_LIMIT} levels deep at {path!r}")
+        for key, value in (tensors.plain_entries(metrics) or metrics).items():
+            if path is None:
+                name = self.prefixed(key)
+            elif isinstance(key, str):
+                name = f"{path}{keys_sep}{key}"
+            else:
+                raise TypeError(f"keys of metrics must be str, not {type(key).__name__} ({key!r} in {path!r})")
+            kind = _kind_of(value)
+            if kind is Kind.WRAPPED:
+                value = value.tolist()
+                kind = _kind_of(value)
+            if kind is Kind.MAPPING or kind is Kind.COLLECTION:
+                self._flatten(value, keys_sep, name, depth + 1, leaves, kinds)
+            elif name in leaves:
+                raise ValueError(f"the metrics have the name {name!r} twice")
+            else:
+                leaves[name] = value
+                kinds.append(kind)
 
 
 def scalar(name: Any, value: Any) -> float:
@@ -165,17 +233,59 @@ def scalar(name: Any, value: Any) -> float:
         TypeError: It is not a number, nor a tensor or an array.
         ValueError: It has more than one element, or none; or it is too large for a double.
     """
-    if isinstance(value, int | float):
+    kind = _kind_of(value)
+    if kind is Kind.NUMBER or kind is Kind.SCALAR:
         return _double(name, value)
-    if isinstance(value, list | tuple):
-        raise TypeError(f"the value of {name!r} must be one number, not {type(value).__name__}")
-    content, elements = _read(name, value, limit=None)
+    if kind is not Kind.TENSOR and kind is not Kind.ARRAY:
+        raise TypeError(f"the value of {name!r} must be one number; it is of type {type(value).__name__}")
+    content, elements = _read(name, value, kind, None)
     if isinstance(content, list):
         raise ValueError(
             f"the value of {name!r} has {len(elements)} elements; log_scalar takes one number: use log_metrics, "
             "which logs each, or log_histogram"
         )
-    return _double(name, elements[0])
+    return _double(name, content)
+
+
+_kinds: dict[type, Kind] = {}
+
+
+def _kind_of(value: Any) -> Kind:
+    """Returns how a value is taken. A type is looked at once: what it is does not change."""
+    kind = _kinds.get(type(value))
+    if kind is None:
+        kind = _look_at(value)
+        if len(_kinds) >= _REMEMBERED_TYPES:
+            _kinds.clear()
+        _kinds[type(value)] = kind
+    return kind
+
+
+def _look_at(value: Any) -> Kind:
+    if value is None:
+        return Kind.NONE
+    if isinstance(value, str):
+        return Kind.TEXT
+    if isinstance(value, np.bool_ | np.integer | np.floating) and value.dtype.itemsize <= 8:
+        return Kind.SCALAR
+    if isinstance(value, np.ndarray | np.generic):
+        return Kind.ARRAY
+    if tensors.is_tensor(value):
+        return Kind.TENSOR
+    if tensors.is_wrapped(value):
+        return Kind.WRAPPED
+    if tensors.is_collection(value):
+        return Kind.COLLECTION
+    if isinstance(value, Mapping):
+        return Kind.MAPPING
+    if isinstance(value, list | tuple):
+        return Kind.LIST
+    # `Decimal` is a Number, but neither Real nor Complex.
+    if isinstance(value, numbers.Real) or (
+        isinstance(value, numbers.Number) and not isinstance(value, numbers.Complex)
+    ):
+        return Kind.NUMBER
+    return Kind.OTHER
 
 
 def _is_plain_tensor(kind: type) -> bool:
@@ -188,43 +298,33 @@ def _refuse_repeated(names: tuple[str, ...]) -> None:
         raise ValueError(f"the metrics have the name {repeated!r} twice")
 
 
-def _leaves(metrics: Any, keys_sep: str, path: str, depth: int) -> Iterator[tuple[Any, Any]]:
-    """Yields the values that are not nested any further, with their keys joined."""
-    if depth > NESTING_LIMIT:
-        raise ValueError(f"the metrics are nested more than {NESTING_LIMIT} levels deep at {path!r}")
-    for key, value in metrics.items():
-        if depth > 1 and not isinstance(key, str):
-            raise TypeError(f"keys of metrics must be str, not {type(key).__name__} ({key!r} in {path!r})")
-        joined = f"{path}{keys_sep}{key}" if depth > 1 else key
-        value = tensors.unwrapped(value)
-        if isinstance(value, Mapping) or tensors.is_collection(value):
-            yield from _leaves(value, keys_sep, joined, depth + 1)
-        else:
-            yield joined, value
+def _read(name: Any, value: Any, kind: Kind, limit: int | None) -> tuple[Any, list[Any]]:
+    """Returns the content as a number or a (nested) list, and its elements, row-major.
 
-
-def _read(name: str, value: Any, limit: int | None = LIST_LIMIT) -> tuple[Any, list[Any]]:
-    """Returns a number or a (nested) list of Python numbers, and the elements, row-major."""
+    Raises:
+        TypeError: It cannot be logged; the message names the key.
+        ValueError: It has more elements than the limit.
+    """
     try:
-        if tensors.is_tensor(value):
+        if kind is Kind.TENSOR:
             _refuse_long(name, value.numel(), limit)
             return tensors.read(value)
-        if isinstance(value, np.ndarray | np.generic):
+        if kind is Kind.ARRAY:
             _refuse_long(name, value.size, limit)
             return _read_array(value)
-        if isinstance(value, list | tuple):
-            return _read_list(name, value, limit)
-        if _is_real(value):
-            return value, [value]
+        if kind is Kind.LIST:
+            elements: list[Any] = []
+            return _read_list(name, value, limit, 1, elements), elements
         raise TypeError(f"it is of type {type(value).__name__}")
     except TypeError as error:
         raise TypeError(f"the value of {name!r} cannot be logged: {error}") from error
 
 
 def _read_array(value: np.ndarray[Any, Any] | np.generic) -> tuple[Any, list[Any]]:
-    if value.dtype.kind not in "biuf":
-        raise TypeError(f"an array of {value.dtype}")
-    if value.dtype.itemsize > 8 and value.dtype.kind == "f":  # `tolist` keeps a long double.
+    dtype = value.dtype
+    if dtype.kind not in "biuf":
+        raise TypeError(f"it is an array of {dtype}")
+    if dtype.itemsize > 8:  # `item` and `tolist` leave a long double as it is.
         value = value.astype(np.float64)
     if value.size == 1:
         number = value.item()
@@ -233,44 +333,44 @@ def _read_array(value: np.ndarray[Any, Any] | np.generic) -> tuple[Any, list[Any
 
 
 def _read_list(
-    name: str, value: list[Any] | tuple[Any, ...], limit: int | None, depth: int = 1
-) -> tuple[Any, list[Any]]:
+    name: str, value: list[Any] | tuple[Any, ...], limit: int | None, depth: int, elements: list[Any]
+) -> list[Any]:
+    """Returns a list, with what is nested in it as lists too, and adds its elements to `elements`."""
     if depth > NESTING_LIMIT:
         raise ValueError(f"the value of {name!r} is nested more than {NESTING_LIMIT} levels deep")
-    _refuse_long(name, len(value), limit)
-    content = []
-    flat: list[list[Any]] = []
-    count = 0
+    content: list[Any] = []
     for element in value:
-        if isinstance(element, list | tuple):
-            inner, elements = _read_list(name, element, limit, depth + 1)
-        elif tensors.is_tensor(element):
-            inner, elements = tensors.read(element)
-        elif isinstance(element, np.ndarray | np.generic):
-            inner, elements = _read_array(element)
-        elif _is_real(element):
-            inner, elements = element, [element]
+        kind = _kind_of(element)
+        if kind is Kind.NUMBER:
+            content.append(element)
+            elements.append(element)
+        elif kind is Kind.SCALAR:
+            content.append(element.item())
+            elements.append(content[-1])
+        elif kind is Kind.LIST:
+            content.append(_read_list(name, element, limit, depth + 1, elements))
+        elif kind is Kind.TENSOR or kind is Kind.ARRAY:
+            inner, read = _read(name, element, kind, limit)
+            content.append(inner)
+            elements.extend(read)
         else:
-            raise TypeError(f"a list with an element of type {type(element).__name__}")
-        content.append(inner)
-        flat.append(elements)
-        count += len(elements)
-        _refuse_long(name, count, limit)
-    return content, list(chain.from_iterable(flat))
-
-
-def _is_real(value: Any) -> bool:
-    """Whether it is a number without an imaginary part; `Decimal` is a Number, but neither Real nor Complex."""
-    return isinstance(value, numbers.Number) and (
-        isinstance(value, numbers.Real) or not isinstance(value, numbers.Complex)
-    )
+            raise TypeError(f"an element is of type {type(element).__name__}")
+        _refuse_long(name, len(elements), limit)
+    return content
 
 
 def _refuse_long(name: str, count: int, limit: int | None) -> None:
     if limit is not None and count > limit:
         raise ValueError(
-            f"the value of {name!r} has {count} elements; log_metrics takes at most {limit}: use log_histogram"
+            f"the value of {name!r} has more than {limit} elements, which is what log_metrics takes: use log_histogram"
         )
+
+
+def _doubles(names: Iterable[str], values: list[Any]) -> list[float]:
+    try:
+        return list(map(float, values))
+    except (OverflowError, ValueError):
+        return [_double(name, value) for name, value in zip(names, values, strict=True)]
 
 
 def _double(name: Any, number: Any) -> float:

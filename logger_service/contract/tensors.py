@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
@@ -13,20 +13,16 @@ def is_tensor(value: Any) -> bool:
     return tensor is not None and isinstance(value, tensor)
 
 
+def is_wrapped(value: Any) -> bool:
+    """Whether the value is a TensorDict's wrapper for what is no tensor; `tolist()` returns what it holds."""
+    is_non_tensor = getattr(sys.modules.get("tensordict"), "is_non_tensor", None)
+    return is_non_tensor is not None and bool(is_non_tensor(value))
+
+
 def is_collection(value: Any) -> bool:
-    """Whether the value is a TensorDict or a tensorclass with fields, but not a wrapped value that is no tensor."""
-    tensordict = sys.modules.get("tensordict")
-    if tensordict is None or not hasattr(tensordict, "is_non_tensor"):  # Still being imported, or not at all.
-        return False
-    return bool(tensordict.is_tensor_collection(value)) and not tensordict.is_non_tensor(value)
-
-
-def unwrapped(value: Any) -> Any:
-    """Returns what a TensorDict's wrapper for values that are no tensors holds; any other value as it is."""
-    tensordict = sys.modules.get("tensordict")
-    if tensordict is not None and hasattr(tensordict, "is_non_tensor") and tensordict.is_non_tensor(value):
-        return value.tolist()
-    return value
+    """Whether the value is a TensorDict or a tensorclass, with entries."""
+    is_tensor_collection = getattr(sys.modules.get("tensordict"), "is_tensor_collection", None)
+    return is_tensor_collection is not None and bool(is_tensor_collection(value)) and not is_wrapped(value)
 
 
 def plain_entries(metrics: Any) -> dict[str, Any] | None:
@@ -65,30 +61,28 @@ def read(value: Any) -> tuple[Any, list[Any]]:
     Raises:
         TypeError: It holds what is not a real number, or in a form that cannot be read.
     """
-    if value.is_complex():
-        raise TypeError(f"a tensor of {value.dtype}")
     try:
-        value = value.detach()
-        if value.layout is not sys.modules["torch"].strided:
-            value = value.to_dense()
         if value.numel() == 1:
             number = value.item()
-            return number, [number]
-        return value.tolist(), value.reshape(-1).tolist()
+            content, elements = number, [number]
+        else:
+            dense = value if value.layout is sys.modules["torch"].strided else value.to_dense()
+            content, elements = dense.tolist(), dense.reshape(-1).tolist()
     except (RuntimeError, NotImplementedError) as error:
-        raise TypeError(f"a tensor that cannot be read ({error})") from error
+        raise TypeError(f"it is a tensor that cannot be read ({error})") from error
+    if value.is_complex():
+        raise TypeError(f"it is a tensor of {value.dtype}")
+    return content, elements
 
 
-def to_host(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the tensors with those on devices copied to host memory: one copy, and one wait, per device."""
-    host = dict(values)
+def to_host(values: dict[str, Any]) -> None:
+    """Replaces tensors on devices by copies in host memory: one copy, and one wait, per device."""
     by_device: dict[Any, list[str]] = {}
     for key, value in values.items():
-        if not value.is_cpu and not value.is_complex():
+        if not value.is_cpu:
             by_device.setdefault(value.device, []).append(key)
     for keys in by_device.values():
-        host.update(zip(keys, copy_packed([values[key] for key in keys]), strict=True))
-    return host
+        values.update(zip(keys, copy_packed([values[key] for key in keys]), strict=True))
 
 
 def copy_packed(values: Sequence[Any]) -> list[Any]:
