@@ -95,7 +95,7 @@ def read_files(run_dir: Path) -> dict[str, list[Any]]:
             ]
     for path in (run_dir / "texts").rglob("*.jsonl"):
         found[path.relative_to(run_dir / "texts").with_suffix("").as_posix()] = [
-            json.loads(line)["text"] for line in path.read_text().splitlines()
+            json.loads(line)["value"] for line in path.read_text().splitlines()
         ]
     found[HPARAMS] = list((run_dir / "texts").glob("hparams*.txt"))
     return found

@@ -33,7 +33,7 @@ def read_csv_run(run_dir: Path) -> RunFiles:
         files.scalars[name] = read_scalars(path)
     for name, path in _named(run_dir / "texts", ".jsonl"):
         lines = path.read_text("utf-8").splitlines()
-        files.texts[name] = [(row["step"], row["text"]) for row in map(json.loads, lines)]
+        files.texts[name] = [(row["step"], row["value"]) for row in map(json.loads, lines)]
     if (run_dir / "hparams.json").exists():
         files.hparams = json.loads((run_dir / "hparams.json").read_text("utf-8"))
     files.hparams_texts = len(list((run_dir / "texts").glob("hparams*.txt")))
