@@ -59,7 +59,7 @@ class CsvBackend:
         options: There are none.
         lengths: The committed lengths of files; None: the files are continued as they are.
         state: The committed state; empty: none.
-        shared: Other processes may write to the same run, as forked ones do with a direct logger.
+        shared: Others may write to the same run, one at a time: a lock is held from `apply` until `write` has returned.
     """
 
     type: ClassVar[str] = "csv"
@@ -92,7 +92,7 @@ class CsvBackend:
         return [run_service_pb2.Capability(kind=kind, support=value) for kind, value in support.items()]
 
     def apply(self, batch: records_pb2.Batch) -> list[records_pb2.Rejection]:
-        """Takes a batch into the buffers; does not touch the disk."""
+        """Takes a batch into the buffers."""
         rejections: list[records_pb2.Rejection] = []
         rows: list[_Rows] = []
         for index, record in enumerate(batch.records):
@@ -145,6 +145,10 @@ class CsvBackend:
         if changed or recovery.mended:
             self._times.forget()
         return recovery
+
+    def discard(self) -> None:
+        """Forgets what is in the buffers of files, which after a fork are the parent's to write."""
+        self._files.discard()
 
     def close(self) -> None:
         """Closes the files, without writing buffers."""

@@ -59,7 +59,7 @@ class AppendFile:
         pending: Bytes appended and not yet written.
     """
 
-    __slots__ = ("changed", "chunks", "disk_end", "length", "path", "pending", "slot", "touched")
+    __slots__ = ("changed", "chunks", "disk_end", "foreign", "length", "path", "pending", "slot", "touched")
 
     def __init__(self, path: str, length: int, disk_end: int) -> None:
         self.path = path
@@ -70,6 +70,7 @@ class AppendFile:
         self.slot = Slot()
         self.touched = False  # There is something to write, be it nothing but the file itself.
         self.changed = False  # Since the last checkpoint.
+        self.foreign = False  # Others wrote to it.
 
 
 class FileSet:
@@ -80,8 +81,8 @@ class FileSet:
         kinds: The kinds of files there may be; files of no kind are left alone.
         lengths: The committed lengths; None: every file is continued as it is.
         state: What `state` returned at the last checkpoint; empty: nothing.
-        shared: Other processes may append to the same files: what is written goes to the end of the file, wherever
-            that is.
+        shared: Others may append to the same files, one at a time: the owner holds a lock from the first `append` until
+            `write` has returned. Files that others wrote to are left out of the lengths.
         handles: Where descriptors are kept.
     """
 
@@ -129,6 +130,24 @@ class FileSet:
             file.touched = True
             self._touched.append(file)
 
+    def end(self, file: AppendFile) -> int:
+        """Returns where in a file the next byte that is appended will stand, as far as that is known."""
+        if self._shared and not file.touched:
+            try:
+                with self._handles.opened(file.slot, self._opener(file)) as descriptor:
+                    self._look_at_end(file, descriptor)
+            except OSError:  # If it lasts, `write` will raise it; nothing has been appended here that could be lost.
+                pass
+        return file.length + file.pending
+
+    def discard(self) -> None:
+        """Forgets all buffers."""
+        for file in self._touched:
+            file.chunks.clear()
+            file.pending, file.touched = 0, False
+        self._touched.clear()
+        self.pending = 0
+
     def write(self) -> None:
         """Writes all buffers.
 
@@ -171,7 +190,7 @@ class FileSet:
             self.tree.rest()
         for file in changed:
             file.changed = False
-        return {file.path: file.length for file in changed}
+        return {file.path: file.length for file in changed if not file.foreign}
 
     def state(self) -> dict[str, Any]:
         """Returns what the next opening needs besides the lengths, as of the last `checkpoint`."""
@@ -204,8 +223,10 @@ class FileSet:
         return list(self._files)
 
     def read(self, path: str, reader: Callable[[int, int], Result]) -> Result:
-        """Returns `reader(descriptor, length)` of a file, without what is in its buffer."""
+        """Returns `reader(descriptor, length)` of a file, without its buffer; without a descriptor if it is empty."""
         file = self.file(path)
+        if not file.length:
+            return reader(-1, 0)
         try:
             with self._handles.opened(file.slot, self._opener(file)) as descriptor:
                 return reader(descriptor, file.length)
@@ -262,40 +283,43 @@ class FileSet:
 
     def _cut(self, file: AppendFile, descriptor: int, end: int) -> None:
         os.ftruncate(descriptor, end)
-        mended = self._found().mended
-        mended[file.path] = mended.get(file.path, 0) + file.disk_end - end
+        if self._recovery is not None:
+            mended = self._recovery.mended
+            mended[file.path] = mended.get(file.path, 0) + file.disk_end - end
         file.disk_end = end
 
     # Writing
 
     def _opener(self, file: AppendFile) -> Callable[[], int]:
-        flags = os.O_RDWR | (os.O_APPEND if self._shared else 0)
-        return lambda: self.tree.open(file.path, flags, create=True)
+        return lambda: self.tree.open(file.path, os.O_RDWR, create=True)
 
     def _write(self, file: AppendFile) -> None:
         reopened = file.slot.descriptor < 0
         descriptor = self._handles.acquire(file.slot, self._opener(file))
         try:
             file.changed = True
-            if reopened and not self._shared:
+            if reopened or self._shared:
                 self._look_at_end(file, descriptor)
             if file.disk_end > file.length:
                 self._compare(file, descriptor)
             while file.pending:
                 self._write_chunks(file, descriptor)
-            if self._shared:
-                file.length = os.fstat(descriptor).st_size
         finally:
             self._handles.release(file.slot)
         file.chunks.clear()
         file.touched = False
 
     def _look_at_end(self, file: AppendFile, descriptor: int) -> None:
-        """Finds out whether somebody cut or removed a file while it was closed, which would leave a hole in it."""
-        size = os.fstat(descriptor).st_size
-        if size < max(file.length, file.disk_end):
+        """Finds out what others did to a file since it was last looked at."""
+        size, expected = os.fstat(descriptor).st_size, max(file.length, file.disk_end)
+        if size < expected:  # To write at its old end would leave a hole in it.
             _log.warning("%s in %s was cut or removed; it is continued as it is", file.path, self.tree.root)
             file.length = file.disk_end = size
+            file.foreign = self._shared
+        elif size > expected and self._shared:
+            file.disk_end = size
+            file.foreign = True
+            self._mend(file)  # Who wrote it may have died over it.
 
     def _compare(self, file: AppendFile, descriptor: int) -> None:
         """Passes over the pending bytes that the file holds already, and cuts it where they differ."""
@@ -312,10 +336,7 @@ class FileSet:
     def _write_chunks(self, file: AppendFile, descriptor: int) -> None:
         if len(file.chunks) > _CHUNKS_A_CALL:
             file.chunks = [b"".join(file.chunks)]
-        if self._shared:
-            written = os.writev(descriptor, file.chunks)
-        else:
-            written = os.pwritev(descriptor, file.chunks, file.length)
+        written = os.pwritev(descriptor, file.chunks, file.length)
         file.length += written
         file.pending -= written
         self.pending -= written

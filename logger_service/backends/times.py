@@ -88,10 +88,11 @@ class TimesFile:
         if known is not None:
             return known
         group = _group(kind, names)
-        lengths = np.array([file.length + file.pending for file in columns], "<i8")
+        lengths = np.array([self._files.end(file) for file in columns], "<i8")
         text = "\n".join((kind, *names)).encode()
+        offset = self._files.end(self._file)
         payload = _DEFINITION.pack(self.last_definition, len(names)) + lengths.tobytes() + text
-        self.last_definition = self._file.length + self._file.pending
+        self.last_definition = offset
         self._files.append(self._file, _HEADER.pack(_DEFN, len(payload), group) + payload)
         self._groups[kind, names] = group
         return group

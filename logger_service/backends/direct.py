@@ -1,0 +1,266 @@
+"""Writes what is logged in the process that logs, without a host: the sink of direct loggers.
+
+`log_*` appends to memory. A thread writes what is there every second, or as soon as there is enough of it; flushing,
+shutting down and the end of the interpreter write it too. Several processes may log to one run: forked ones, copies, or
+loggers that follow one another; each writes whole batches, under a lock.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from logger_service.backends.base import Backend
+from logger_service.backends.direct_state import DirectState
+from logger_service.backends.run_lock import RunLock
+from logger_service.contract.buffer import RecordBuffer
+from logger_service.contract.errors import DeliveryError
+from logger_service.contract.steps import StepCounters
+from logger_service.contract.wire import encode_records
+from logger_service.v1 import records_pb2
+
+WRITE_AFTER_S = 1.0
+"""How long what is logged stays in memory at most."""
+WRITE_BYTES = 64 << 10
+"""How much of it is written at once, without waiting for that time."""
+MOST_BYTES = 4 << 20
+"""With so much in memory, because the disk is slow or full, a call that logs writes itself, or raises."""
+
+_log = logging.getLogger(__name__)
+
+
+class DirectBackend(Backend, Protocol):
+    """A backend to which several processes may write in turn."""
+
+    def discard(self) -> None:
+        """Forgets what is in its buffers."""
+        ...
+
+
+OpenBackend = Callable[["Mapping[str, int] | None", "Mapping[str, Any]"], DirectBackend]
+"""Opens a backend with committed lengths and state."""
+
+
+class DirectSink:
+    """Takes what is logged and writes it with a backend. Thread-safe.
+
+    Args:
+        run_dir: The run's directory; made if missing.
+        open_backend: Opens the backend.
+    """
+
+    def __init__(self, run_dir: str, open_backend: OpenBackend) -> None:
+        os.makedirs(run_dir, exist_ok=True)
+        self._buffer = RecordBuffer()
+        self._steps = StepCounters()
+        self._run_lock = RunLock(run_dir)
+        self._state = DirectState(run_dir)
+        with self._run_lock:
+            lengths, state = self._state.load()
+            self._backend = open_backend(lengths, state)
+            found = self._backend.end_recovery()
+        self._steps.load({**self._state.counts, **found.rows})
+        self._refused: list[str] = []
+        self._unwritten = False
+        self._failing = False
+        self._ended = False
+        self._prepare()
+        _SINKS.add(self)
+
+    def add_scalar(self, name: str, value: float, step: int | None) -> None:
+        """Takes one value."""
+        if self._buffer.size_bytes >= WRITE_BYTES or not self._started:
+            self._make_room()
+        with self._lock:
+            self._buffer.add_scalar(name, value, step, time.time_ns())
+
+    def add_row(
+        self, names: tuple[str, ...], values: list[float], step: int | None, texts: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        """Takes one row of metrics and its texts."""
+        if self._buffer.size_bytes >= WRITE_BYTES or not self._started:
+            self._make_room()
+        with self._lock:
+            self._buffer.add_row(names, values, step, time.time_ns(), texts)
+
+    def add_record(self, record: records_pb2.Record) -> None:
+        """Takes a record of another kind."""
+        if self._buffer.size_bytes >= WRITE_BYTES or not self._started:
+            self._make_room()
+        with self._lock:
+            self._buffer.add_record(record, record.ByteSize())
+
+    def flush(self) -> None:
+        """Writes all that was taken.
+
+        Raises:
+            OSError: It could not be written. It is kept, and written when that is possible.
+            DeliveryError: The backend has refused something since this was last raised.
+        """
+        with self._writing:
+            self._write()
+            if self._refused:
+                refused, self._refused = self._refused, []
+                raise DeliveryError("not everything was written: " + "; ".join(dict.fromkeys(refused)))
+
+    def shutdown(self) -> None:
+        """Writes and fsyncs all that was taken, notes where the files are, and closes them. Nothing may be added then.
+
+        Raises:
+            DeliveryError: Not everything was written. The sink has ended nevertheless.
+        """
+        if self._ended:
+            return
+        self._ended = True
+        self._wake.set()
+        atexit.unregister(self._at_exit)
+        try:
+            with self._writing:
+                self._finish()
+        except OSError as error:
+            raise DeliveryError(f"what was logged last could not be written: {error.strerror or error}") from error
+
+    def _finish(self) -> None:
+        try:
+            self.flush()
+        finally:
+            try:
+                with self._run_lock:
+                    self._state.save(self._backend.checkpoint(), self._steps)
+            finally:
+                self._backend.close()
+                self._run_lock.close()
+
+    # Writing
+
+    def _make_room(self) -> None:
+        """Called before something is added to a buffer that is large, or by a process that has added nothing so far."""
+        if not self._started:
+            self._start()
+        if self._buffer.size_bytes >= MOST_BYTES:
+            with self._writing:
+                self._write()
+        elif self._buffer.size_bytes >= WRITE_BYTES:
+            self._wake.set()
+
+    def _write(self) -> None:
+        """Writes what was taken; `_writing` is held."""
+        with self._run_lock:
+            if self._unwritten:  # Before more is taken out of the buffer, whose size is bounded.
+                self._backend.write()
+                self._unwritten = False
+            with self._lock:
+                taken = self._buffer.take()
+            if taken:
+                batch = records_pb2.Batch(records=encode_records(taken))
+                self._steps.fill(batch)
+                self._unwritten = True
+                rejections = self._backend.apply(batch)
+                self._refused += [rejection.message for rejection in rejections]
+                self._backend.write()
+                self._unwritten = False
+        self._failing = False
+
+    def _run(self, wake: threading.Event) -> None:
+        """What the thread does: writes from time to time, until the sink has ended."""
+        while not self._ended:
+            wake.wait(WRITE_AFTER_S)
+            wake.clear()
+            if not self._buffer.size_bytes and not self._unwritten:
+                continue
+            with self._writing:
+                if self._ended:
+                    return
+                try:
+                    self._write()
+                except Exception as error:  # noqa: BLE001 - the thread goes on; what it means, the next flush tells.
+                    if not self._failing:
+                        unforeseen = not isinstance(error, OSError)
+                        _log.error("what was logged cannot be written: %s", error, exc_info=unforeseen)
+                    self._failing = True
+
+    # Processes
+
+    def _prepare(self) -> None:
+        """Makes what belongs to one process alone."""
+        # Reentrant, as the handler of a signal may log, flush or fork on the thread that it interrupts.
+        self._lock = threading.RLock()
+        self._writing = threading.RLock()
+        self._wake = threading.Event()
+        self._started = False
+
+    def _start(self) -> None:
+        """Starts the thread, and has the end of the process write the rest."""
+        with self._writing:
+            if self._started or self._ended:
+                return
+            self._started = True
+            thread = threading.Thread(target=self._run, args=(self._wake,), name="direct-logger", daemon=True)
+            thread.start()
+            atexit.register(self._at_exit)
+            processes = sys.modules.get("multiprocessing.util")
+            if processes is not None:  # Its forked workers end without running what atexit has.
+                processes.Finalize(self, _end, args=(weakref.ref(self),), exitpriority=0)
+
+    def _at_exit(self) -> None:
+        try:
+            self.shutdown()
+        except DeliveryError as error:
+            _log.error("%s", error)
+
+    def _lock_for_fork(self) -> None:
+        self._writing.acquire()
+        self._lock.acquire()
+
+    def _unlock_after_fork(self) -> None:
+        self._lock.release()
+        self._writing.release()
+
+    def _begin_in_child(self) -> None:
+        """Leaves to the parent what it has taken and not written."""
+        self._run_lock.close()
+        if self._started:
+            atexit.unregister(self._at_exit)
+        self._buffer.take()
+        self._backend.discard()
+        self._unwritten = False
+        self._refused = []
+        self._prepare()
+
+
+def _end(sink: weakref.ref[DirectSink]) -> None:
+    alive = sink()
+    if alive is not None:
+        alive._at_exit()
+
+
+_SINKS: weakref.WeakSet[DirectSink] = weakref.WeakSet()
+_locked: list[DirectSink] = []
+
+
+def _before_fork() -> None:
+    _locked[:] = [sink for sink in _SINKS if not sink._ended]
+    for sink in _locked:
+        sink._lock_for_fork()
+
+
+def _after_in_parent() -> None:
+    for sink in _locked:
+        sink._unlock_after_fork()
+    _locked.clear()
+
+
+def _after_in_child() -> None:
+    for sink in _locked:
+        sink._begin_in_child()
+    _locked.clear()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
