@@ -1,0 +1,47 @@
+"""A host behind a gRPC server within the test process, for what no option of the command can bring about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from logger_service.hosting.host import RunHost
+from logger_service.hosting.settings import HostSettings
+from logger_service.journal.sqlite import SqliteJournal
+from logger_service.serving.grpc_server import GrpcServer
+from tests.support.event_loop import run
+
+
+class ServedHost:
+    """A served host; ends with its `with` block.
+
+    Args:
+        data_dir: Its data directory.
+        host_class: The host's class.
+        settings: Fields of `HostSettings`.
+    """
+
+    def __init__(self, data_dir: Path, host_class: type[RunHost] = RunHost, **settings: Any) -> None:
+        journal = SqliteJournal(data_dir / ".logger-service" / "journal.sqlite")
+        self.host = host_class(HostSettings(data_dir=data_dir, **settings), journal)
+        self.host.start()
+        self.address = run(self._start())
+
+    async def _start(self) -> str:
+        self._server = GrpcServer(self.host)
+        return f"127.0.0.1:{await self._server.start('127.0.0.1:0')}"
+
+    def drain_streams(self) -> None:
+        """Does the first step of an ending."""
+
+        async def drain() -> None:
+            self._server.drain()
+
+        run(drain())
+
+    def __enter__(self) -> ServedHost:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        run(self._server.stop(None))
+        self.host.close()
