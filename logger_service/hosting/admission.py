@@ -16,12 +16,19 @@ MAX_VALUES = 1 << 20
 
 
 def admit(
-    batch: records_pb2.Batch, *, served: Container[str], known_names: Container[tuple[str, str]], max_record_bytes: int, now_ns: int
+    batch: records_pb2.Batch,
+    size: int,
+    *,
+    served: Container[str],
+    known_names: Container[tuple[str, str]],
+    max_record_bytes: int,
+    now_ns: int,
 ) -> list[records_pb2.Rejection]:
     """Removes from a batch what is refused, and fills in the times that it leaves to the host.
 
     Args:
         batch: The batch; changed in place.
+        size: Its size in bytes, at least about.
         served: The kinds of record that the run's backends take.
         known_names: (kind, name) pairs that were found valid before.
         max_record_bytes: The greatest size of a record.
@@ -33,15 +40,14 @@ def admit(
     rejections: list[records_pb2.Rejection] = []
     refused: list[int] = []
     for index, record in enumerate(batch.records):
-        count = points(record)
-        names: list[str] = []
         try:
             kind = record.WhichOneof("kind")
             if kind is None or kind not in served:
                 raise ServiceError(Reason.NOT_SERVED, f"records of kind {kind or 'unknown'!r} are not served")
-            if record.ByteSize() > max_record_bytes:
+            if size > max_record_bytes and record.ByteSize() > max_record_bytes:
                 raise ServiceError(
-                    Reason.TOO_LARGE, f"the record has {record.ByteSize():,} bytes; at most {max_record_bytes:,} are allowed"
+                    Reason.TOO_LARGE,
+                    f"the record has {record.ByteSize():,} bytes; at most {max_record_bytes:,} are allowed",
                 )
             if kind == "metrics":
                 rejections += _admit_rows(index, record.metrics, known_names, now_ns)
@@ -51,7 +57,7 @@ def admit(
                 _admit_single(kind, getattr(record, kind), known_names, now_ns)
         except ServiceError as error:
             refused.append(index)
-            rejections.append(_rejection(index, names, error, count))
+            rejections.append(_rejection(index, [], error, points(record)))
     for index in reversed(refused):
         del batch.records[index]
     return rejections
@@ -84,7 +90,9 @@ def _admit_rows(
     if not 1 <= width <= MAX_NAMES:
         raise ServiceError(Reason.INVALID_FIELD, f"names: 1 to {MAX_NAMES:,} are allowed, got {width:,}", field="names")
     if size > MAX_VALUES:
-        raise ServiceError(Reason.TOO_LARGE, f"values: at most {MAX_VALUES:,} are allowed, got {size:,}", field="values")
+        raise ServiceError(
+            Reason.TOO_LARGE, f"values: at most {MAX_VALUES:,} are allowed, got {size:,}", field="values"
+        )
     if rows.first_steps:
         raise ServiceError(Reason.INVALID_FIELD, "first_steps is the host's to set", field="first_steps")
     count = len(rows.steps) or size // width

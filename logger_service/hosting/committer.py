@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias
 
 from logger_service.journal.base import BatchRow, Change, Journal
 
@@ -23,7 +24,15 @@ _GROUPS_PER_TRIM = 32
 _RETRY_FIRST_S = 0.05
 _RETRY_MOST_S = 2.0
 
-Done = Callable[[], None]
+Done: TypeAlias = "Callable[[], None]"
+
+
+class Owner(Protocol):
+    """Whom a commit is told to once for all that it had in it: a lock taken for each batch would cost more than the batch."""
+
+    def durable(self, notes: list[Any]) -> None:
+        """What was submitted with these notes is durable. Called on the committer's thread, in the order of submission."""
+        ...
 
 
 class Committer:
@@ -35,7 +44,7 @@ class Committer:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._queue: deque[tuple[Sequence[Change], Done | None]] = deque()
+        self._queue: deque[_Item] = deque()
         self._trims: dict[str, int] = {}
         self._wake = threading.Condition()
         self._closing = False
@@ -51,16 +60,24 @@ class Committer:
         return self._failing
 
     def submit(self, changes: Sequence[Change], done: Done | None = None) -> None:
-        """Queues changes; `done` is called, on the committer's thread and in the order of submission, once they are durable."""
-        with self._wake:
-            self._queue.append((changes, done))
-            self._wake.notify()
+        """Queues changes; `done` is called, on the committer's thread and after its owners were told, once they are durable."""
+        self._put((changes, None, done))
+
+    def submit_for(self, owner: Owner, changes: Sequence[Change], note: Any) -> None:
+        """Queues changes; `owner.durable` is given the note once they are durable."""
+        self._put((changes, owner, note))
 
     def commit(self, changes: Sequence[Change]) -> None:
         """Submits changes and waits until they are durable."""
         durable = threading.Event()
         self.submit(changes, durable.set)
         durable.wait()
+
+    def _put(self, item: _Item) -> None:
+        with self._wake:
+            self._queue.append(item)
+            if len(self._queue) == 1:
+                self._wake.notify()
 
     def trim(self, run_id: str, upto: int) -> None:
         """Asks to delete, when there is time, the run's batches up to a position."""
@@ -91,8 +108,8 @@ class Committer:
             if self._trims and (not group or groups % _GROUPS_PER_TRIM == 0):
                 self._trim_slice()
 
-    def _take_group(self) -> list[tuple[Sequence[Change], Done | None]]:
-        group = []
+    def _take_group(self) -> list[_Item]:
+        group: list[_Item] = []
         size = count = 0
         while self._queue and size < _GROUP_BYTES and count < _GROUP_CHANGES:
             item = self._queue.popleft()
@@ -103,8 +120,8 @@ class Committer:
                     size += len(change.payload)
         return group
 
-    def _commit_group(self, group: list[tuple[Sequence[Change], Done | None]]) -> bool:
-        changes = [change for item, _ in group for change in item]
+    def _commit_group(self, group: list[_Item]) -> bool:
+        changes = [change for item, _, _ in group for change in item]
         delay = _RETRY_FIRST_S
         while changes:
             try:
@@ -124,12 +141,7 @@ class Committer:
         if self._failing:
             self._failing = False
             _log.warning("the journal can be written again")
-        for _, done in group:
-            if done is not None:
-                try:
-                    done()
-                except Exception:  # the fault of one run must not stop the commits of the others
-                    _log.exception("a commit's callback failed")
+        _tell(group)
         return True
 
     def _trim_slice(self) -> None:
@@ -145,3 +157,27 @@ class Committer:
                 for run_id, upto in trims.items():
                     if self._trims.get(run_id) == upto:
                         del self._trims[run_id]
+
+
+_Item: TypeAlias = "tuple[Sequence[Change], Owner | None, Any]"
+"""Changes, and an owner with its note or no owner with a callback."""
+
+
+def _tell(group: list[_Item]) -> None:
+    notes: dict[Owner, list[Any]] = {}
+    dones: list[Done] = []
+    for _, owner, note in group:
+        if owner is not None:
+            notes.setdefault(owner, []).append(note)
+        elif note is not None:
+            dones.append(note)
+    for owner, told in notes.items():
+        try:
+            owner.durable(told)
+        except Exception:  # the fault of one run must not stop the commits of the others
+            _log.exception("a commit could not be told")
+    for done in dones:
+        try:
+            done()
+        except Exception:
+            _log.exception("a commit could not be told")

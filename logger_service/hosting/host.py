@@ -76,7 +76,9 @@ class RunHost:
             run = Run(self._context, snapshot)
             claimed = identity.read(run.directory)
             if claimed is not None and claimed.run_id != run.run_id:
-                _log.warning("run %s (%s) is no longer in its directory, which holds %s", run.name, run.run_id, claimed.run_id)
+                _log.warning(
+                    "run %s (%s) is no longer in its directory, which holds %s", run.name, run.run_id, claimed.run_id
+                )
                 continue
             self._add(run)
             if not run.row.closed and any(projector.applied < run.committed for projector in run.projectors):
@@ -155,7 +157,9 @@ class RunHost:
             if request.resume == run_service_pb2.RESUME_NEVER:
                 raise ServiceError(Reason.RUN_EXISTS, f"there is a run {namespace}/{exp_name} already")
             if request.run_id and request.run_id != claimed.run_id:
-                raise ServiceError(Reason.RUN_MISMATCH, f"run_id: {namespace}/{exp_name} is another run", field="run_id")
+                raise ServiceError(
+                    Reason.RUN_MISMATCH, f"run_id: {namespace}/{exp_name} is another run", field="run_id"
+                )
             row = replace(
                 row,
                 run_id=claimed.run_id,
@@ -212,7 +216,9 @@ class RunHost:
         """
         self._check_serving()
         if not _HEX_ID.fullmatch(hello.writer_id):
-            raise ServiceError(Reason.INVALID_FIELD, "writer_id: 32 lower-case hexadecimal digits are needed", field="writer_id")
+            raise ServiceError(
+                Reason.INVALID_FIELD, "writer_id: 32 lower-case hexadecimal digits are needed", field="writer_id"
+            )
         if hello.first_held < 1:
             raise ServiceError(Reason.INVALID_FIELD, "first_held: sequences begin at 1", field="first_held")
         if len(hello.client.encode()) > 256:
@@ -382,7 +388,10 @@ class RunHost:
 
 def _checked_names(request: run_service_pb2.OpenRunRequest) -> tuple[str, str]:
     namespace = request.namespace or "default"
-    for field, check, value in (("namespace", check_namespace, namespace), ("exp_name", check_exp_name, request.exp_name)):
+    for field, check, value in (
+        ("namespace", check_namespace, namespace),
+        ("exp_name", check_exp_name, request.exp_name),
+    ):
         try:
             check(value)
         except ValueError as error:
@@ -409,4 +418,6 @@ def _check_resumable(request: run_service_pb2.OpenRunRequest, run: Run, specs: l
     if request.run_id and request.run_id != run.run_id:
         raise ServiceError(Reason.RUN_MISMATCH, f"run_id: {run.name} is another run", field="run_id")
     if specs and specs != json.loads(run.row.backends):
-        raise ServiceError(Reason.RUN_MISMATCH, f"backends: {run.name} has other ones, or other options", field="backends")
+        raise ServiceError(
+            Reason.RUN_MISMATCH, f"backends: {run.name} has other ones, or other options", field="backends"
+        )

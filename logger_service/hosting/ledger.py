@@ -89,7 +89,9 @@ def describe(run: Run) -> query_service_pb2.Run:
 def writers_of(run: Run) -> list[query_service_pb2.Writer]:
     """Returns the run's writers, last seen first, without those that stand for no client."""
     with run.lock:
-        shown = [writer for writer in run.writers.values() if writer.writer_id not in (UNARY_WRITER_ID, BASELINE_WRITER_ID)]
+        shown = [
+            writer for writer in run.writers.values() if writer.writer_id not in (UNARY_WRITER_ID, BASELINE_WRITER_ID)
+        ]
         shown.sort(key=lambda writer: -writer.last_seen_ns)
         return [
             query_service_pb2.Writer(

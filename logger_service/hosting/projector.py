@@ -123,7 +123,9 @@ class Projector:
                 delay, self._retry_s = self._retry_s, min(self._retry_s * 2, _RETRY_MOST_S)
                 if not self.problem:
                     _log.exception("backend %s of run %s failed; trying again", self.type, self._run.name)
-                self.problem = f"{self.type} fails at present ({type(error).__name__}); what was accepted is kept and tried again"
+                self.problem = (
+                    f"{self.type} fails at present ({type(error).__name__}); what was accepted is kept and tried again"
+                )
                 return delay
 
     def _get_on(self) -> float | None:
@@ -173,9 +175,7 @@ class Projector:
 
     def _report(self, accepted: Accepted, rejections: list[records_pb2.Rejection]) -> None:
         told = records_pb2.BatchRejections(sequence=accepted.sequence, rejections=rejections, backend=self.type)
-        row = RejectionRow(
-            self._run.run_id, accepted.writer_id, accepted.sequence, self.type, told.SerializeToString()
-        )
+        row = RejectionRow(self._run.run_id, accepted.writer_id, accepted.sequence, self.type, told.SerializeToString())
         self._run.context.committer.submit([row], lambda: self._run.refused_later(accepted.writer_id, told))
 
     # Checkpoints
@@ -217,5 +217,3 @@ class Projector:
         self._run.submit_with_counters([row], done)
         if wait:
             durable.wait()
-
-

@@ -37,13 +37,20 @@ def take_over(run: Run, found: Recovery, *, adopted: bool) -> int:
     if beyond:
         _count_baseline(run, beyond)
     if adopted and found.rows:
-        run.add_notice("RUN_ADOPTED", f"the journal did not know the run; its files hold {beyond:,} points more, and were continued")
+        run.add_notice(
+            "RUN_ADOPTED",
+            f"the journal did not know the run; its files hold {beyond:,} points more, and were continued",
+        )
     elif found.kept:
         run.add_notice("FILES_NEWER", f"files held more than the journal, and were continued: {_named(found.kept)}")
     if found.short:
         run.add_notice("FILES_SHORTER", f"files had lost bytes, and were continued: {_named(found.short)}")
     if found.mended:
-        _log.warning("run %s: torn ends of files were cut, and written again from the journal: %s", run.name, _named(found.mended))
+        _log.warning(
+            "run %s: torn ends of files were cut, and written again from the journal: %s",
+            run.name,
+            _named(found.mended),
+        )
     return beyond
 
 

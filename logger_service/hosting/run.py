@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,21 @@ class HostContext:
     draining: bool = False
 
 
+@dataclass(slots=True)
+class Decided:
+    """A batch on its way through the journal, and what is to happen once it is durable."""
+
+    writer: WriterState = field(init=False)
+    sequence: int = field(init=False)
+    accepted: Accepted | None = field(init=False, default=None)
+    """None: none of its records was."""
+    session: WriterSession | None = None
+    size: int = 0
+    """On the wire, in bytes."""
+    told: records_pb2.BatchRejections | None = None
+    then: Callable[[], None] | None = None
+
+
 class Run:
     """A run. Its methods may be called from any thread; none blocks, but for those that say so.
 
@@ -86,7 +101,8 @@ class Run:
             self.writers[rejection.writer_id].rejections[rejection.sequence, rejection.backend] = told
         cursors = {cursor.backend: cursor for cursor in snapshot.cursors}
         self.projectors = [
-            Projector(self, spec["type"], spec["options"], cursors.get(spec["type"])) for spec in json.loads(self.row.backends)
+            Projector(self, spec["type"], spec["options"], cursors.get(spec["type"]))
+            for spec in json.loads(self.row.backends)
         ]
         self.served = frozenset(
             capability.kind
@@ -227,32 +243,31 @@ class Run:
                 return
             if batch.sequence != writer.last_sequence + 1:
                 raise ServiceError(
-                    Reason.SEQUENCE_GAP, f"sequence {batch.sequence} does not follow {writer.last_sequence}", field="sequence"
+                    Reason.SEQUENCE_GAP,
+                    f"sequence {batch.sequence} does not follow {writer.last_sequence}",
+                    field="sequence",
                 )
             self.check_writable(writer.epoch)
             changes: list[Change] = []
             self._forget_rejections(writer, batch.first_held, changes)
-            rejections = self.admit(batch)
-            told = None
-            if rejections:
-                told = records_pb2.BatchRejections(sequence=batch.sequence, rejections=rejections)
-                row = RejectionRow(self.run_id, writer.writer_id, batch.sequence, "", told.SerializeToString())
-                changes.append(row)
-                writer.rejections[batch.sequence, ""] = told
-                for rejection in rejections:
-                    writer.rejected[Reason(rejection.reason).name] += rejection.points
+            rejections = self.admit(batch, size)
+            told = self._remember_rejections(writer, batch.sequence, rejections, changes) if rejections else None
             writer.dropped += batch.dropped
-
-            def durable() -> None:
-                if told is not None:
-                    session.rejected(told)
-
             self.counters.fill(batch)
-            self.append(writer, batch, batch.sequence, changes, durable)
+            self.append(writer, batch, changes, Decided(session=session, size=size, told=told))
             if batch.wait_applied:
                 sequence = batch.sequence
                 self._applied_waiters.add(self._position, lambda: session.applied(sequence))
-            writer.committed_waiters.add(batch.sequence, lambda: session.decided(size))
+
+    def _remember_rejections(
+        self, writer: WriterState, sequence: int, rejections: list[records_pb2.Rejection], changes: list[Change]
+    ) -> records_pb2.BatchRejections:
+        told = records_pb2.BatchRejections(sequence=sequence, rejections=rejections)
+        changes.append(RejectionRow(self.run_id, writer.writer_id, sequence, "", told.SerializeToString()))
+        writer.rejections[sequence, ""] = told
+        for rejection in rejections:
+            writer.rejected[Reason(rejection.reason).name] += rejection.points
+        return told
 
     def _repeat(self, writer: WriterState, session: WriterSession, batch: records_pb2.Batch, size: int) -> None:
         writer.repeated += sum(map(points, batch.records))
@@ -261,7 +276,7 @@ class Run:
             # Its own position is not known, but it is not beyond the writer's last one.
             self._applied_waiters.add(writer.last_position, lambda: session.applied(sequence))
             self._fire_applied()
-        writer.committed_waiters.add(sequence, lambda: session.decided(size))
+        writer.committed_waiters.add(sequence, lambda: session.decided(size, None))
         for callback in writer.committed_waiters.reached(writer.committed_sequence):
             callback()
         session.on_progress()
@@ -283,31 +298,26 @@ class Run:
                 del writer.rejections[key]
             changes.append(ForgetRejections(self.run_id, writer.writer_id, first_held))
 
-    def admit(self, batch: records_pb2.Batch) -> list[records_pb2.Rejection]:
+    def admit(self, batch: records_pb2.Batch, size: int) -> list[records_pb2.Rejection]:
         """Removes what is refused from a batch and returns why. Called with the lock held."""
         return admit(
             batch,
+            size,
             served=self.served,
             known_names=self.counters.counts,
             max_record_bytes=self.context.settings.max_record_bytes,
             now_ns=time.time_ns(),
         )
 
-    def append(
-        self,
-        writer: WriterState,
-        batch: records_pb2.Batch,
-        sequence: int,
-        changes: list[Change],
-        durable: Callable[[], None],
-    ) -> None:
+    def append(self, writer: WriterState, batch: records_pb2.Batch, changes: list[Change], decided: Decided) -> None:
         """Gives a batch, admitted and its steps filled in, its position, and submits it. Called with the lock held."""
-        accepted: Accepted | None = None
+        decided.writer = writer
+        decided.sequence = sequence = batch.sequence
         if batch.records:
             self._position += 1
             payload = batch.SerializeToString()
             count = sum(map(points, batch.records))
-            accepted = Accepted(self._position, writer.writer_id, sequence, batch, count, len(payload))
+            decided.accepted = Accepted(self._position, writer.writer_id, sequence, batch, count, len(payload))
             changes.append(BatchRow(self.run_id, self._position, writer.writer_id, sequence, payload))
             writer.last_position = self._position
             writer.accepted += count
@@ -316,31 +326,36 @@ class Run:
         writer.last_seen_ns = self.last_write_ns = time.time_ns()
         self.last_activity = time.monotonic()
         changes.append(writer.row(self.run_id))
-        self.context.committer.submit(changes, lambda: self._durable(writer, sequence, accepted, durable))
+        self.context.committer.submit_for(self, changes, decided)
 
-    def _durable(
-        self, writer: WriterState, sequence: int, accepted: Accepted | None, durable: Callable[[], None]
-    ) -> None:
-        """A batch is committed. Called on the committer's thread, in the order of positions."""
-        durable()
+    def durable(self, notes: list[Decided]) -> None:
+        """Batches are committed. Called by the committer, in the order of positions."""
+        due: list[Callable[[], None]] = []
+        sessions: dict[WriterSession, None] = {}
         with self.lock:
-            due = []
-            if accepted is not None:
-                self._tail.append(accepted)
-                self.committed = accepted.position
-                due += self._committed_waiters.reached(self.committed)
-            writer.committed_sequence = sequence
-            due += writer.committed_waiters.reached(sequence)
+            for decided in notes:
+                writer, session = decided.writer, decided.session
+                if session is not None:
+                    session.decided(decided.size, decided.told)
+                if decided.accepted is not None:
+                    self._tail.append(decided.accepted)
+                    self.committed = decided.accepted.position
+                writer.committed_sequence = decided.sequence
+                if writer.committed_waiters:
+                    due += writer.committed_waiters.reached(decided.sequence)
+                if decided.then is not None:
+                    due.append(decided.then)
+                if writer.session is not None:
+                    sessions[writer.session] = None
+            due += self._committed_waiters.reached(self.committed)
             urgent = bool(self._applied_waiters) or self.backlog_bytes >= _URGENT_BYTES
-            session = writer.session
         for callback in due:
             callback()
-        if session is not None:
+        for session in sessions:
             session.on_progress()
-        if accepted is not None:
+        if self.applied < self.committed:
             self.wake_projectors(urgent=urgent)
-        else:
-            self._fire_applied()
+        self._fire_applied()
 
     # Projectors
 
@@ -380,8 +395,7 @@ class Run:
             writer.rejections[told.sequence, told.backend] = told
             session = writer.session
         if session is not None:
-            session.rejected(told)
-            session.on_progress()
+            session.refused_later(told)
 
     def submit_with_counters(self, changes: Sequence[Change], done: Callable[[], None] | None) -> None:
         """Submits changes together with the automatic-step counters as of now."""
@@ -410,7 +424,9 @@ class Run:
             if writer_id:
                 writer = self.writers.get(writer_id)
                 if writer is None:
-                    raise ServiceError(Reason.INVALID_FIELD, f"writer_id: the run has no writer {writer_id!r}", field="writer_id")
+                    raise ServiceError(
+                        Reason.INVALID_FIELD, f"writer_id: the run has no writer {writer_id!r}", field="writer_id"
+                    )
                 writer.committed_waiters.add(sequence, callback)
                 due = writer.committed_waiters.reached(writer.committed_sequence)
             else:

@@ -7,7 +7,7 @@ import time
 from concurrent.futures import Future
 
 from logger_service.contract.errors import Reason, ServiceError
-from logger_service.hosting.run import Run
+from logger_service.hosting.run import Decided, Run
 from logger_service.hosting.writer import UNARY_WRITER_ID, WriterState
 from logger_service.journal.base import Change, RequestRow
 from logger_service.v1 import logging_service_pb2, query_service_pb2, records_pb2
@@ -55,7 +55,7 @@ class UnaryDoor:
                 return answered
         run.check_writable(run.row.epoch if epoch is None else epoch)
         batch = records_pb2.Batch(records=[record])
-        rejections = run.admit(batch)
+        rejections = run.admit(batch, batch.ByteSize())
         if rejections:
             first = rejections[0]
             raise ServiceError(Reason(first.reason), first.message, field="metrics" if first.names else "")
@@ -64,7 +64,7 @@ class UnaryDoor:
             writer = run.writers[UNARY_WRITER_ID] = WriterState(UNARY_WRITER_ID, run.row.epoch)
             writer.status = query_service_pb2.WRITER_STATUS_FINISHED
         changes: list[Change] = []
-        sequence = batch.sequence = batch.first_held = writer.last_sequence + 1
+        batch.sequence = batch.first_held = writer.last_sequence + 1
         run.counters.fill(batch)
         steps = _steps(batch.records[0])
         if key is not None:
@@ -81,7 +81,7 @@ class UnaryDoor:
                     self._forget_expired()
             answered.set_result(steps)
 
-        run.append(writer, batch, sequence, changes, durable)
+        run.append(writer, batch, changes, Decided(then=durable))
         return answered
 
     def _forget_expired(self) -> None:

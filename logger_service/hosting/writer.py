@@ -166,15 +166,18 @@ class WriterSession:
 
     # What follows is called by the run.
 
-    def decided(self, size: int) -> None:
+    def decided(self, size: int, rejections: records_pb2.BatchRejections | None) -> None:
         """A batch of `size` bytes is durable; `on_progress` is the caller's to call."""
         with self._lock:
             self._pending_bytes -= size
+            if rejections is not None:
+                self._rejections.append(rejections)
 
-    def rejected(self, rejections: records_pb2.BatchRejections) -> None:
-        """Has rejections told to the writer."""
+    def refused_later(self, rejections: records_pb2.BatchRejections) -> None:
+        """A backend refused records for good."""
         with self._lock:
             self._rejections.append(rejections)
+        self.on_progress()
 
     def applied(self, sequence: int) -> None:
         """Everything up to a sequence is applied."""

@@ -43,7 +43,9 @@ class Writer:
                 self.rejections += acknowledgement.rejections
             self._progress.notify_all()
 
-    def send(self, *records: records_pb2.Record, sequence: int = 0, wait_applied: bool = False, first_held: int = 1) -> int:
+    def send(
+        self, *records: records_pb2.Record, sequence: int = 0, wait_applied: bool = False, first_held: int = 1
+    ) -> int:
         """Sends a batch; returns its sequence."""
         self.sequence = sequence or self.sequence + 1
         batch = records_pb2.Batch(

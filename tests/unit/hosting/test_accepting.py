@@ -69,7 +69,12 @@ def test_bad_names_take_their_own_columns_and_bad_records_themselves(hosts: Host
         (2, [], Reason.DUPLICATE_NAME),
         (3, [], Reason.INVALID_SHAPE),
     ]
-    assert dict(ledger.rejected_by_reason) == {"INVALID_NAME": 2, "NOT_SERVED": 1, "DUPLICATE_NAME": 2, "INVALID_SHAPE": 1}
+    assert dict(ledger.rejected_by_reason) == {
+        "INVALID_NAME": 2,
+        "NOT_SERVED": 1,
+        "DUPLICATE_NAME": 2,
+        "INVALID_SHAPE": 1,
+    }
     assert ledger.sent == ledger.accepted + ledger.repeated + ledger.rejected == 8
 
 

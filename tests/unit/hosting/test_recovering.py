@@ -203,13 +203,13 @@ def test_a_directory_that_holds_another_run_is_that_run(hosts: Hosts, tmp_path: 
     assert lines(hosts.data_dir, "loss") == expected(30)
 
 
-def test_a_failing_backend_loses_nothing_and_stops_nobody_else(
-    hosts: Hosts, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_backend_loses_nothing_and_stops_nobody_else(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
     host = hosts.start(backlog_bytes=20_000)
     well, ill = open_run(host, "well").run_id, open_run(host, "ill").run_id
     doctors = {run.run_id: run for run in host._runs.values()}
-    monkeypatch.setattr(doctors[ill].projectors[0]._backend, "apply", lambda batch: (_ for _ in ()).throw(OSError("full")))
+    monkeypatch.setattr(
+        doctors[ill].projectors[0]._backend, "apply", lambda batch: (_ for _ in ()).throw(OSError("full"))
+    )
     patient = Writer(host, ill)
     send_steps(patient, 0, 100)
     send_steps(Writer(host, well), 0, 100)
