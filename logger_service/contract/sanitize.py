@@ -30,6 +30,7 @@ _REMEMBERED_NAMES = 1 << 16
 _REMEMBERED_TYPES = 1 << 10
 _FLOATS = {float}
 _NUMBERS = {float, int, bool}
+_NUMPY_SCALARS = {np.dtype(code).type for code in "?bhilqBHILQefd"}
 
 
 class Kind(enum.Enum):
@@ -97,25 +98,23 @@ class Sanitizer:
     def _quick(
         self, entries: dict[str, Any], names_of: Callable[[tuple[str, ...]], tuple[str, ...]]
     ) -> Sanitized | None:
-        """The fast way: a flat dict of nothing but Python numbers, or nothing but plain tensors of one element.
+        """The fast way: a flat dict of nothing but numbers and plain tensors of one element.
 
         Returns:
-            None if it is neither.
+            None if it is not that.
         """
         kinds = set(map(type, entries.values()))
         if kinds == _FLOATS:
             values = list(entries.values())
             names = names_of(tuple(entries))
             return (dict(zip(names, values, strict=True)) if self._prefix else entries.copy()), names, values, []
-        if kinds <= _NUMBERS:
-            given = list(entries.values())
-        elif len(kinds) == 1 and _is_plain_tensor(*kinds):
-            read = tensors.read_scalars(entries.values())
+        given = list(entries.values())
+        others = kinds - _NUMBERS
+        if others:
+            read = _items(given, others, others == kinds)
             if read is None:
                 return None
             given = read
-        else:
-            return None
         names = names_of(tuple(entries))
         kinds = set(map(type, given))
         if kinds == _FLOATS:
@@ -161,13 +160,16 @@ class Sanitizer:
         leaves: dict[str, Any] = {}
         kinds: list[Kind] = []
         self._flatten(metrics, keys_sep, None, 1, leaves, kinds)
-        on_host = {name: leaf for (name, leaf), kind in zip(leaves.items(), kinds, strict=True) if kind is Kind.TENSOR}
-        if on_host:
-            tensors.to_host(on_host)
+        if Kind.TENSOR in kinds:
+            tensors.to_host(leaves)
+        quick = self._quick(leaves, self._row) if leaves else None
+        if quick is not None:
+            return quick
         returned: dict[str, Any] = {}
         names: list[str] = []
         values: list[Any] = []
         texts: list[tuple[str, str]] = []
+        listed = False
         for (name, leaf), kind in zip(leaves.items(), kinds, strict=True):
             if kind is Kind.NUMBER:
                 returned[name] = leaf
@@ -183,14 +185,15 @@ class Sanitizer:
                 returned[name] = text = str.__str__(leaf)
                 texts.append((check_name(name), text))
             else:
-                returned[name], elements = _read(name, on_host.get(name, leaf), kind, LIST_LIMIT)
+                returned[name], elements = _read(name, leaf, kind, LIST_LIMIT)
                 if isinstance(returned[name], list):
+                    listed = True
                     names.extend([f"{name}/{index}" for index in range(len(elements))])
                 else:
                     names.append(name)
                 values.extend(elements)
         row = tuple(names)
-        if len(row) > len(returned):  # There are names of elements, which may be names of others too.
+        if listed:  # Names of elements may be names of others too.
             _refuse_repeated(row)
         return returned, self._row(row), _doubles(row, values), texts
 
@@ -288,8 +291,24 @@ def _look_at(value: Any) -> Kind:
     return Kind.OTHER
 
 
-def _is_plain_tensor(kind: type) -> bool:
-    return kind.__name__ == "Tensor" and kind.__module__ == "torch"
+def _items(values: list[Any], kinds: set[type], all_of_them: bool) -> list[Any] | None:
+    """Returns the Python numbers in NumPy scalars and plain tensors of one element, which have these types.
+
+    One `item()` each is the fastest way on a CPU: 0.24 us, half of what stacking and one `tolist()` take.
+
+    Returns:
+        None if there is anything else, or tensors are not in host memory.
+    """
+    if not all(kind in _NUMPY_SCALARS or (kind.__name__ == "Tensor" and kind.__module__ == "torch") for kind in kinds):
+        return None
+    if not tensors.on_host(values):
+        return None
+    try:
+        if all_of_them:
+            return [value.item() for value in values]
+        return [value.item() if type(value) in kinds else value for value in values]
+    except RuntimeError:  # A tensor of more elements than one, or of none.
+        return None
 
 
 def _refuse_repeated(names: tuple[str, ...]) -> None:
