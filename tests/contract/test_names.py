@@ -88,11 +88,11 @@ def test_all_others_work_and_stay_apart(logger, read):
 
 def test_ordinary_names_lie_where_torchrl_puts_them(logger, deployment, exp_name):
     logger.log_scalar("train/loss", 0.5, 3)
-    logger.log_scalar("reward", 1.0, 0)
+    logger.log_scalar("reward", 0.25, 0)
     logger.flush()
     scalars = deployment.run_dir(exp_name) / "scalars"
     assert (scalars / "train" / "loss.csv").read_text() == "3,0.5\n"
-    assert (scalars / "reward.csv").read_text() == "0,1.0\n"
+    assert (scalars / "reward.csv").read_text() == "0,0.25\n"
 
 
 def test_nothing_leaves_the_runs_directory(logger, deployment, exp_name):
