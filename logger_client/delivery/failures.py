@@ -1,0 +1,101 @@
+"""What did not arrive, for good: logged at once, and kept until `flush` or `shutdown` raises it, once."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass
+
+from logger_service.contract.errors import Reason
+from logger_service.v1 import records_pb2
+
+_log = logging.getLogger("logger_client")
+
+_LOG_INTERVAL_S = 10.0
+_MESSAGES_KEPT = 10
+_KNOWN_REASONS = frozenset(reason.value for reason in Reason)
+
+
+@dataclass(frozen=True)
+class LostRange:
+    """Batches that a host had acknowledged and then lost together with its journal."""
+
+    writer_id: str
+    """Whose they were."""
+    first_sequence: int
+    """The first of them."""
+    last_sequence: int
+    """The last of them."""
+
+
+class Failures:
+    """Collects what failed. Thread-safe.
+
+    Args:
+        run_name: What the run is called, for messages.
+    """
+
+    def __init__(self, run_name: str) -> None:
+        self._run_name = run_name
+        self._lock = threading.Lock()
+        self._unreported: Counter[str] = Counter()
+        self._lost: list[LostRange] = []
+        self._logged_at: dict[str, float] = {}
+
+    @property
+    def lost(self) -> tuple[LostRange, ...]:
+        """All that was lost with a journal so far."""
+        return tuple(self._lost)
+
+    def add(self, what: str, points: int) -> None:
+        """Adds points that failed for the same reason."""
+        with self._lock:
+            kept = what in self._unreported or len(self._unreported) < _MESSAGES_KEPT
+            self._unreported[what if kept else "other reasons"] += points
+            due = self._may_log(what)
+        if due:
+            _log.error("run %s: %d points were not delivered: %s", self._run_name, points, what)
+
+    def _may_log(self, what: str) -> bool:
+        """Whether it is time: each reason at most once in 10 s, and only so many reasons."""
+        now = time.monotonic()
+        self._logged_at = {known: at for known, at in self._logged_at.items() if now - at < _LOG_INTERVAL_S}
+        if what in self._logged_at or len(self._logged_at) >= _MESSAGES_KEPT:
+            return False
+        self._logged_at[what] = now
+        return True
+
+    def add_rejections(self, told: records_pb2.BatchRejections) -> None:
+        """Adds what the host, or a backend of it, refused."""
+        for message, points in explain(told):
+            self.add(message, points)
+
+    def add_lost(self, lost: LostRange) -> None:
+        """Adds a range that a journal lost."""
+        message = (
+            f"the server lost its journal, and with it batches {lost.first_sequence} to {lost.last_sequence} "
+            f"that it had acknowledged to writer {lost.writer_id}; what stands in files is still there"
+        )
+        with self._lock:
+            self._lost.append(lost)
+            self._unreported[message] += 0
+        _log.error("run %s: %s", self._run_name, message)
+
+    def take(self) -> str:
+        """Returns in words what is new since the last call; empty: nothing."""
+        with self._lock:
+            unreported, self._unreported = self._unreported, Counter()
+        parts = [f"{points:,} points: {what}" if points else what for what, points in unreported.items()]
+        return "not delivered: " + "; ".join(parts) if parts else ""
+
+
+def explain(told: records_pb2.BatchRejections) -> list[tuple[str, int]]:
+    """Returns the message and the number of points of each rejection."""
+    by = f"the {told.backend} backend" if told.backend else "the server"
+    explained = []
+    for rejection in told.rejections:
+        name = Reason(rejection.reason).name if rejection.reason in _KNOWN_REASONS else "UNKNOWN"
+        explained.append((f"refused by {by} ({name}): {rejection.message}", rejection.points))
+    return explained

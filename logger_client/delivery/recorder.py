@@ -1,0 +1,370 @@
+"""Where the caller's part of logging ends: a bounded buffer between the threads that log and the one that sends.
+
+A call costs one lock and an append. The sender is woken when the buffer stops being empty and when it has become large;
+in between it wakes by itself, so that a call need not.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from logger_client.delivery import fork
+from logger_service.contract.buffer import RecordBuffer, Taken
+from logger_service.contract.errors import LoggerClosedError
+from logger_service.v1 import records_pb2
+
+_log = logging.getLogger("logger_client")
+
+OnFull = Literal["wait", "drop"]
+
+SEAL_BYTES = 256 << 10
+"""A buffer of this size is sent at once: some 10,000 scalars, or 32,000 values that are logged by the hundred."""
+LINGER_S = 0.02
+"""How long a smaller one may wait for more."""
+_WARN_EVERY_S = 10.0
+_RECORD_BYTES = 64  # More than what a record of a text needs beside name and text.
+
+
+class _State(enum.Enum):
+    OPEN = enum.auto()
+    FAILED = enum.auto()
+    CLOSED = enum.auto()
+    FORKED = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """What is to be sent next; nothing is added to it any more."""
+
+    ordinal: int
+    """1, 2, 3 …"""
+    content: Taken
+    """What a `RecordBuffer` gave away."""
+    points: int
+    """How many points it holds."""
+    size_bytes: int
+    """How much room of the recorder it takes."""
+    dropped: int
+    """How many points were dropped since the one before."""
+
+
+def _nothing() -> None:
+    """What is done before the first thing is logged, unless somebody says otherwise."""
+
+
+class Recorder:
+    """A `RecordSink` for a sender. Thread-safe.
+
+    What is not acknowledged counts against `max_buffer_bytes`, wherever it is: open here, sealed here, or with the
+    sender, which gives its room back with `release`.
+
+    Args:
+        run_name: What the run is called, for messages.
+        max_record_bytes: How large a record may be.
+        max_buffer_bytes: How much may be held.
+        on_full: What to do beyond it: let callers wait, or drop what they log.
+
+    Attributes:
+        on_first: To be set: called once, before the first thing is logged, by the thread that logs it. If it raises,
+            the call does, and nothing is logged.
+    """
+
+    def __init__(self, run_name: str, *, max_record_bytes: int, max_buffer_bytes: int, on_full: OnFull) -> None:
+        self.max_record_bytes = max_record_bytes
+        self._run_name = run_name
+        self._max_buffer_bytes = max_buffer_bytes
+        self._resume_bytes = max(1, min(max_buffer_bytes // 8, SEAL_BYTES))
+        self._on_full = on_full
+        self.on_first: Callable[[], None] = _nothing
+        self._buffer = RecordBuffer()
+        self._make_locks()
+        self._state = _State.OPEN
+        self._started = False
+        self._attended = (
+            True  # Every call must go the long way: it is the first one, the buffer is full, or it is not open.
+        )
+        self._idle = True  # The sender sleeps until it is woken.
+        self._full = False
+        self._seal_bytes = min(SEAL_BYTES, max_buffer_bytes)
+        self._held_bytes = 0
+        self._sealed: list[Sealed] = []
+        self._ordinal = 0
+        self._dropped = 0
+        self._dropped_in_all = 0
+        self._undelivered = 0
+        self._warned_at = float("-inf")
+
+    def _make_locks(self) -> None:
+        self._lock = threading.Lock()
+        self._room = threading.Condition(self._lock)
+        self._content = threading.Condition(self._lock)
+
+    # What is logged.
+
+    def add_scalar(self, name: str, value: float, step: int | None) -> None:
+        """Takes one value."""
+        now = time.time_ns()
+        with self._lock:
+            if self._attended and not self._admit(1, 0):
+                return
+            buffer = self._buffer
+            buffer.add_scalar(name, value, step, now)
+            if self._idle or buffer.size_bytes >= self._seal_bytes:
+                self._wake_sender()
+
+    def add_row(
+        self, names: tuple[str, ...], values: list[float], step: int | None, texts: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        """Takes one row of metrics, and texts of the same call."""
+        now = time.time_ns()
+        size = self.texts_bytes(texts) if texts else 0
+        with self._lock:
+            if (self._attended or size > self._seal_bytes) and not self._admit(len(values) + len(texts), size):
+                return
+            buffer = self._buffer
+            buffer.add_row(names, values, step, now, texts)
+            if self._idle or buffer.size_bytes >= self._seal_bytes:
+                self._wake_sender()
+
+    def add_record(self, record: records_pb2.Record) -> None:
+        """Takes a record of another kind.
+
+        Raises:
+            ValueError: It is larger than the server allows.
+        """
+        size = self.record_bytes(record)
+        with self._lock:
+            if (self._attended or size > self._seal_bytes) and not self._admit(1, size):
+                return
+            buffer = self._buffer
+            buffer.add_record(record, size)
+            if self._idle or buffer.size_bytes >= self._seal_bytes:
+                self._wake_sender()
+
+    def add_at_once(
+        self,
+        fill: Callable[[RecordBuffer], None],
+        hand_over: Callable[[Sealed], int],
+        *,
+        points: int,
+        size_bytes: int,
+        timeout_s: float,
+    ) -> bool:
+        """Takes what one call logs, and hands it over to be sent without lingering, in the order of the calls.
+
+        Args:
+            fill: Puts it into the buffer.
+            hand_over: Called with what is to be sent; returns how much room that takes from now on.
+            points: How many points it is.
+            size_bytes: How large it is, but for metrics.
+            timeout_s: How long to wait for room where that is the policy.
+
+        Returns:
+            Whether it was taken; else it was dropped, or counted as undelivered.
+
+        Raises:
+            TimeoutError: There was no room in time: nothing was logged.
+        """
+        with self._lock:
+            if not self._admit(points, size_bytes, timeout_s):
+                return False
+            fill(self._buffer)
+            self._seal()
+            for sealed in self._sealed:
+                self._held_bytes -= sealed.size_bytes - hand_over(sealed)
+            self._sealed.clear()
+            self._update()
+            return True
+
+    def texts_bytes(self, texts: Sequence[tuple[str, str]]) -> int:
+        """Returns how large texts are as records.
+
+        Raises:
+            ValueError: One of them is larger than the server allows.
+        """
+        sizes = (len(name.encode()) + len(text.encode(errors="surrogatepass")) + _RECORD_BYTES for name, text in texts)
+        return sum(self._checked_size(size, "text") for size in sizes)
+
+    def record_bytes(self, record: records_pb2.Record) -> int:
+        """Returns how large a record is.
+
+        Raises:
+            ValueError: It is larger than the server allows.
+        """
+        return self._checked_size(record.ByteSize(), record.WhichOneof("kind") or "record")
+
+    def _checked_size(self, size: int, kind: str) -> int:
+        if size > self.max_record_bytes:
+            raise ValueError(
+                f"the {kind} has {size:,} bytes; the server allows at most {self.max_record_bytes:,} in a record"
+            )
+        return size
+
+    # Called with the lock held.
+
+    def _admit(self, points: int, size: int, timeout_s: float | None = None) -> bool:
+        """Whether what is about to be logged may be; waits for room where that is the policy."""
+        if not self._started and self._state is _State.OPEN:
+            self.on_first()
+            self._started = True
+            self._update()
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while self._state is _State.OPEN and not self._has_room(size):
+            self._full = self._attended = True
+            if self._on_full == "drop":
+                self._drop(points)
+                return False
+            self._wait_for_room(deadline)
+        if self._state is _State.CLOSED:
+            raise LoggerClosedError
+        if self._state is _State.FORKED:
+            raise RuntimeError(fork.MESSAGE)
+        if self._state is _State.FAILED:
+            self._undelivered += points
+            return False
+        return True
+
+    def _has_room(self, size: int) -> bool:
+        held = self._held_bytes + self._buffer.size_bytes
+        # What is larger than all the room there is goes alone.
+        return not self._full and (size == 0 or held == 0 or held + size <= self._max_buffer_bytes)
+
+    def _wait_for_room(self, deadline: float | None) -> None:
+        self._seal()
+        self._content.notify()
+        wait_s = _WARN_EVERY_S if deadline is None else min(_WARN_EVERY_S, deadline - time.monotonic())
+        if wait_s <= 0:
+            raise TimeoutError(
+                f"nothing was logged: the buffer of run {self._run_name} is full "
+                f"({self._max_buffer_bytes:,} bytes are not acknowledged by the server)"
+            )
+        if not self._room.wait(wait_s) and wait_s == _WARN_EVERY_S:
+            _log.warning(
+                "run %s: the buffer is full (%d bytes are not acknowledged by the server); logging waits for room",
+                self._run_name,
+                self._held_bytes,
+            )
+
+    def _drop(self, points: int) -> None:
+        self._dropped += points
+        self._dropped_in_all += points
+        now = time.monotonic()
+        if now - self._warned_at >= _WARN_EVERY_S:
+            self._warned_at = now
+            _log.warning(
+                "run %s: the buffer is full (%d bytes are not acknowledged by the server); %d points dropped so far",
+                self._run_name,
+                self._held_bytes,
+                self._dropped_in_all,
+            )
+
+    def _wake_sender(self) -> None:
+        if self._buffer.size_bytes >= self._seal_bytes:
+            self._seal()
+        self._idle = False
+        self._content.notify()
+
+    def _seal(self, *, last_word: bool = False) -> None:
+        """Seals what there is. A count of dropped points travels with what follows, or, as the last word, by itself."""
+        buffer = self._buffer
+        size = buffer.size_bytes
+        if not size and not (last_word and self._dropped):
+            return
+        self._ordinal += 1
+        points = buffer.points
+        self._sealed.append(Sealed(self._ordinal, buffer.take(), points, size, self._dropped))
+        self._dropped = 0
+        self._held_bytes += size
+        self._update()
+
+    def _update(self) -> None:
+        room = self._max_buffer_bytes - self._held_bytes
+        if self._full:
+            self._full = room < self._resume_bytes
+        else:
+            self._full = room <= 0
+        self._seal_bytes = max(1, min(SEAL_BYTES, room))
+        self._attended = self._full or self._state is not _State.OPEN or not self._started
+
+    # The sender's side.
+
+    def take(self) -> list[Sealed] | None:
+        """Waits until there is something, lingers for more, and returns what is to be sent; None: nothing will come."""
+        with self._lock:
+            while not self._sealed and not self._buffer.size_bytes:
+                if self._state is not _State.OPEN:
+                    return None
+                self._idle = True
+                self._content.wait()
+            self._idle = False
+            if not self._sealed and self._state is _State.OPEN:
+                self._content.wait(LINGER_S)
+            if not self._sealed:
+                self._seal()
+            sealed, self._sealed = self._sealed, []
+            return sealed
+
+    def release(self, size_bytes: int) -> None:
+        """Gives back room: something is acknowledged, or turned out to be smaller."""
+        with self._lock:
+            self._held_bytes -= size_bytes
+            self._update()
+            if not self._full:
+                self._room.notify_all()
+
+    def seal(self) -> int:
+        """Has the sender take at once what there is.
+
+        Returns:
+            The ordinal of the last thing sealed; 0: nothing was ever logged.
+        """
+        with self._lock:
+            self._seal(last_word=True)
+            self._content.notify()
+            return self._ordinal
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether this process may use it: it was not inherited by a fork."""
+        return self._state is not _State.FORKED
+
+    def close(self) -> None:
+        """From now on every call raises LoggerClosedError; what was logged is still sent."""
+        self._end(_State.CLOSED)
+
+    def fail(self) -> None:
+        """From now on what is logged is only counted, as undelivered. So is what has not been taken."""
+        with self._lock:
+            self._undelivered += self._buffer.points + sum(sealed.points for sealed in self._sealed)
+            self._buffer.take()
+            self._sealed.clear()
+        self._end(_State.FAILED)
+
+    def take_undelivered(self) -> int:
+        """Returns how many points were logged in vain since the last call."""
+        with self._lock:
+            undelivered, self._undelivered = self._undelivered, 0
+            return undelivered
+
+    def disable_after_fork(self) -> None:
+        """Makes every call raise RuntimeError. In a forked child locks may be held by threads that are not there."""
+        self._make_locks()
+        self._buffer = RecordBuffer()
+        self._sealed = []
+        self._state = _State.FORKED
+        self._update()
+
+    def _end(self, state: _State) -> None:
+        with self._lock:
+            if self._state in (_State.OPEN, _State.FAILED):
+                self._state = state
+            self._seal(last_word=True)
+            self._update()
+            self._content.notify_all()
+            self._room.notify_all()

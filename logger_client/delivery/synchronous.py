@@ -1,0 +1,73 @@
+"""`delivery="sync"`: each call waits until the host's backends have written what it logged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from logger_client.delivery.receipt import Receipt
+from logger_client.delivery.recorder import Recorder, Sealed
+from logger_client.delivery.sender import Sender
+from logger_service.contract.buffer import RecordBuffer
+from logger_service.contract.errors import DeliveryError, DeliveryPending
+from logger_service.v1 import records_pb2
+
+
+class SynchronousSink:
+    """A `RecordSink` each of whose calls is a batch of its own, sent at once and waited for.
+
+    Args:
+        recorder: Keeps the order, and the bound on what is held.
+        sender: Sends.
+        timeout_s: How long a call waits.
+    """
+
+    def __init__(self, recorder: Recorder, sender: Sender, timeout_s: float) -> None:
+        self._recorder = recorder
+        self._sender = sender
+        self._timeout_s = timeout_s
+
+    def add_scalar(self, name: str, value: float, step: int | None) -> None:
+        """Logs one value."""
+        now = time.time_ns()
+        self._log(lambda buffer: buffer.add_scalar(name, value, step, now), 1, 0)
+
+    def add_row(
+        self, names: tuple[str, ...], values: list[float], step: int | None, texts: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        """Logs one row of metrics and the texts of the same call."""
+        now = time.time_ns()
+        size = self._recorder.texts_bytes(texts)
+        self._log(lambda buffer: buffer.add_row(names, values, step, now, texts), len(values) + len(texts), size)
+
+    def add_record(self, record: records_pb2.Record) -> None:
+        """Logs a record of another kind."""
+        size = self._recorder.record_bytes(record)
+        self._log(lambda buffer: buffer.add_record(record, size), 1, size)
+
+    def _log(self, fill: Callable[[RecordBuffer], None], points: int, size_bytes: int) -> None:
+        """Logs what `fill` puts into a buffer.
+
+        Raises:
+            DeliveryError: The host, or a backend of it, refused it, or nothing can be delivered any more.
+            DeliveryPending: It is on its way, and not there within the time.
+            TimeoutError: There was no room for it within the time: it was not logged.
+        """
+        deadline = time.monotonic() + self._timeout_s
+        if self._sender.outbox.failure:
+            raise DeliveryError(self._sender.outbox.failure)
+        receipts: list[Receipt] = []
+
+        def hand_over(sealed: Sealed) -> int:
+            receipts.append(Receipt())
+            return self._sender.submit(sealed, receipts[-1])
+
+        self._recorder.add_at_once(fill, hand_over, points=points, size_bytes=size_bytes, timeout_s=self._timeout_s)
+        for receipt in receipts:
+            refusals = receipt.wait(max(0.0, deadline - time.monotonic()))
+            if refusals is None:
+                raise DeliveryPending(
+                    f"not applied within {self._timeout_s:g} s; it is kept and will be delivered: do not log it again"
+                )
+            if refusals:
+                raise DeliveryError("; ".join(refusals))

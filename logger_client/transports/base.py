@@ -1,0 +1,91 @@
+"""What delivery needs of a way to a host, and the one exception with which a way fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from logger_service.contract.errors import Reason, ServiceError
+from logger_service.v1 import logging_service_pb2, query_service_pb2, run_service_pb2
+
+
+class CallFailed(Exception):
+    """A call or a stream ended with an error. Its text is the host's, or the transport's own.
+
+    Attributes:
+        code: The number of the canonical status code.
+        message: What the other side said.
+        error: The refusal, if it is one of the contract's; None: it is to be judged by its code alone.
+    """
+
+    def __init__(self, code: int, message: str, error: ServiceError | None = None) -> None:
+        self.code = code
+        self.message = message
+        self.error = error
+        super().__init__(message)
+
+    @property
+    def reason(self) -> Reason | None:
+        """The reason of the contract; None: it has none."""
+        return None if self.error is None else self.error.reason
+
+
+class LogStreamCall(Protocol):
+    """An open stream. Iterating it gives the host's answers and raises `CallFailed`."""
+
+    def __iter__(self) -> Iterator[logging_service_pb2.LogStreamResponse]:
+        """The answers, until the host ends the stream."""
+        ...
+
+    def cancel(self) -> None:
+        """Ends the stream at once, from any thread; may be called again."""
+        ...
+
+
+class Transport(Protocol):
+    """A way to one host. Every method may be called from any thread and raises `CallFailed`.
+
+    A transport connects when it is first used, not when it is made. It can be pickled: a copy is a way of its own to
+    the same host.
+
+    Attributes:
+        target: What the host is called, for messages.
+    """
+
+    target: str
+
+    def open_run(
+        self, request: run_service_pb2.OpenRunRequest, timeout_s: float, *, wait_for_host: bool = False
+    ) -> run_service_pb2.OpenRunResponse:
+        """Calls OpenRun; with `wait_for_host`, an unreachable host is waited for until the time is up."""
+        ...
+
+    def flush_run(self, request: run_service_pb2.FlushRunRequest, timeout_s: float) -> run_service_pb2.FlushRunResponse:
+        """Calls FlushRun."""
+        ...
+
+    def get_server_info(self, timeout_s: float) -> run_service_pb2.GetServerInfoResponse:
+        """Calls GetServerInfo."""
+        ...
+
+    def list_runs(
+        self, request: query_service_pb2.ListRunsRequest, timeout_s: float
+    ) -> query_service_pb2.ListRunsResponse:
+        """Calls ListRuns."""
+        ...
+
+    def get_run(self, request: query_service_pb2.GetRunRequest, timeout_s: float) -> query_service_pb2.GetRunResponse:
+        """Calls GetRun."""
+        ...
+
+    def open_stream(self, requests: Iterator[bytes]) -> LogStreamCall:
+        """Calls LogStream.
+
+        Args:
+            requests: Serialized `LogStreamRequest`s; iterated on a thread of the transport, until the stream has ended.
+        """
+        ...
+
+    def close(self) -> None:
+        """Ends all calls at once and gives up the connection; may be called again."""
+        ...
