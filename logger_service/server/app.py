@@ -28,6 +28,8 @@ INTERNAL_DIR = ".logger-service"
 """The server's own directory inside the data directory. No run can be called so: its name begins with a dot."""
 JOURNAL_FILE = "journal.sqlite"
 
+# How long it may take to write what is left. Less than the 30 s after which Kubernetes kills.
+_DRAIN_S = 20.0
 # Calls that have not ended by then are cut off: what they wait for is in the journal all the same.
 _GRACE_S = 5.0
 
@@ -136,7 +138,13 @@ async def _serve(address: Address, host: RunHost) -> None:
     await told.wait()
     log.info("ending")
     server.drain()
-    await loop.run_in_executor(None, host.drain)
+    drained = loop.run_in_executor(None, host.drain)
+    done, _ = await asyncio.wait([drained], timeout=_DRAIN_S)
+    if not done:
+        # A full disk, or a backend that hangs. Threads that wait for it would keep the process: it ends without them.
+        log.error("ended without writing everything; the next start does, from the journal")
+        os._exit(1)
+    drained.result()
     await server.stop(_GRACE_S)
     log.info("ended")
 

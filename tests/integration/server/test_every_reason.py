@@ -13,10 +13,9 @@ import pytest
 
 from logger_service.contract.errors import CATALOGUE, Reason, ServiceError
 from logger_service.contract.values import to_map
-from logger_service.hosting.host import RunHost
 from logger_service.v1 import logging_service_pb2, query_service_pb2, records_pb2, run_service_pb2
 from tests.support.run_files import read_csv_run
-from tests.support.served_host import ServedHost
+from tests.support.served_host import ServedHost, WatchedHost
 from tests.support.server import ServerProcess
 from tests.support.wire import Wire, decode, refusal, rows
 
@@ -258,7 +257,7 @@ def test_not_yet_applied(server: ServerProcess) -> None:
     assert read_csv_run(server.data_dir / "default" / "obstructed").scalars == {"loss": [(0, 1.0)]}
 
 
-class _BrokenHost(RunHost):
+class _BrokenHost(WatchedHost):
     def get_run(self, request: Any) -> Any:
         raise RuntimeError("secret of /srv")
 
