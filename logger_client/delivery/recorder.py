@@ -27,7 +27,8 @@ SEAL_BYTES = 256 << 10
 """A buffer of this size is sent at once: some 10,000 scalars, or 32,000 values that are logged by the hundred."""
 LINGER_S = 0.02
 """How long a smaller one may wait for more."""
-_WARN_EVERY_S = 10.0
+WARN_EVERY_S = 10.0
+"""How often it is said that a buffer is full."""
 _RECORD_BYTES = 64  # More than what a record of a text needs beside name and text.
 
 
@@ -89,9 +90,9 @@ class Recorder:
         self._attended = (
             True  # Every call must go the long way: it is the first one, the buffer is full, or it is not open.
         )
-        self._idle = True  # The sender sleeps until it is woken.
         self._full = False
         self._seal_bytes = min(SEAL_BYTES, max_buffer_bytes)
+        self._wake_bytes = 0  # From which size on the sender is woken; 0 while it sleeps.
         self._held_bytes = 0
         self._sealed: list[Sealed] = []
         self._ordinal = 0
@@ -115,7 +116,7 @@ class Recorder:
                 return
             buffer = self._buffer
             buffer.add_scalar(name, value, step, now)
-            if self._idle or buffer.size_bytes >= self._seal_bytes:
+            if buffer.size_bytes >= self._wake_bytes:
                 self._wake_sender()
 
     def add_row(
@@ -129,7 +130,7 @@ class Recorder:
                 return
             buffer = self._buffer
             buffer.add_row(names, values, step, now, texts)
-            if self._idle or buffer.size_bytes >= self._seal_bytes:
+            if buffer.size_bytes >= self._wake_bytes:
                 self._wake_sender()
 
     def add_record(self, record: records_pb2.Record) -> None:
@@ -144,7 +145,7 @@ class Recorder:
                 return
             buffer = self._buffer
             buffer.add_record(record, size)
-            if self._idle or buffer.size_bytes >= self._seal_bytes:
+            if buffer.size_bytes >= self._wake_bytes:
                 self._wake_sender()
 
     def add_at_once(
@@ -214,13 +215,12 @@ class Recorder:
             self.on_first()
             self._started = True
             self._update()
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        begun = time.monotonic()
         while self._state is _State.OPEN and not self._has_room(size):
-            self._full = self._attended = True
             if self._on_full == "drop":
                 self._drop(points)
                 return False
-            self._wait_for_room(deadline)
+            self._wait_for_room(begun, timeout_s)
         if self._state is _State.CLOSED:
             raise LoggerClosedError
         if self._state is _State.FORKED:
@@ -235,39 +235,37 @@ class Recorder:
         # What is larger than all the room there is goes alone.
         return not self._full and (size == 0 or held == 0 or held + size <= self._max_buffer_bytes)
 
-    def _wait_for_room(self, deadline: float | None) -> None:
+    def _wait_for_room(self, begun: float, timeout_s: float | None) -> None:
+        """Waits until something is given back, or for a while."""
         self._seal()
         self._content.notify()
-        wait_s = _WARN_EVERY_S if deadline is None else min(_WARN_EVERY_S, deadline - time.monotonic())
-        if wait_s <= 0:
-            raise TimeoutError(
-                f"nothing was logged: the buffer of run {self._run_name} is full "
-                f"({self._max_buffer_bytes:,} bytes are not acknowledged by the server)"
-            )
-        if not self._room.wait(wait_s) and wait_s == _WARN_EVERY_S:
-            _log.warning(
-                "run %s: the buffer is full (%d bytes are not acknowledged by the server); logging waits for room",
-                self._run_name,
-                self._held_bytes,
-            )
+        waited_s = time.monotonic() - begun
+        if timeout_s is not None and waited_s >= timeout_s:
+            raise TimeoutError(f"nothing was logged: {self._how_full()}")
+        if waited_s >= WARN_EVERY_S:
+            self._warn("logging waits for room")
+        self._room.wait(WARN_EVERY_S if timeout_s is None else min(WARN_EVERY_S, timeout_s - waited_s))
 
     def _drop(self, points: int) -> None:
         self._dropped += points
         self._dropped_in_all += points
+        self._warn(f"{self._dropped_in_all:,} points were dropped so far")
+
+    def _warn(self, what: str) -> None:
         now = time.monotonic()
-        if now - self._warned_at >= _WARN_EVERY_S:
+        if now - self._warned_at >= WARN_EVERY_S:
             self._warned_at = now
-            _log.warning(
-                "run %s: the buffer is full (%d bytes are not acknowledged by the server); %d points dropped so far",
-                self._run_name,
-                self._held_bytes,
-                self._dropped_in_all,
-            )
+            _log.warning("%s; %s", self._how_full(), what)
+
+    def _how_full(self) -> str:
+        return (
+            f"the buffer of run {self._run_name} is full: {self._held_bytes:,} bytes are not acknowledged by the server"
+        )
 
     def _wake_sender(self) -> None:
         if self._buffer.size_bytes >= self._seal_bytes:
             self._seal()
-        self._idle = False
+        self._wake_bytes = self._seal_bytes
         self._content.notify()
 
     def _seal(self, *, last_word: bool = False) -> None:
@@ -290,6 +288,8 @@ class Recorder:
         else:
             self._full = room <= 0
         self._seal_bytes = max(1, min(SEAL_BYTES, room))
+        if self._wake_bytes:
+            self._wake_bytes = self._seal_bytes
         self._attended = self._full or self._state is not _State.OPEN or not self._started
 
     # The sender's side.
@@ -300,9 +300,9 @@ class Recorder:
             while not self._sealed and not self._buffer.size_bytes:
                 if self._state is not _State.OPEN:
                     return None
-                self._idle = True
+                self._wake_bytes = 0
                 self._content.wait()
-            self._idle = False
+            self._wake_bytes = self._seal_bytes
             if not self._sealed and self._state is _State.OPEN:
                 self._content.wait(LINGER_S)
             if not self._sealed:
