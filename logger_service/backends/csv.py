@@ -38,6 +38,8 @@ _KINDS = (
     TEXT_KIND,
     TIMES_KIND,
 )
+_LINE_ENDS = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
+"""What some readers take for the end of a line, and JSON would leave as it is."""
 _CACHED_GROUPS = 1024
 
 
@@ -198,7 +200,8 @@ class CsvBackend:
         if name_of(file.path[len("texts/") :], ".jsonl") is None:
             self._times.define("text", (text.name,), [file])
         line = {"step": text.step, "time_unix_nano": text.time_unix_nano, "value": text.text}
-        self._files.append(file, (json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n").encode())
+        encoded = json.dumps(line, ensure_ascii=False, separators=(",", ":")).translate(_LINE_ENDS)
+        self._files.append(file, (encoded + "\n").encode())
 
     def _files_of(self, names: tuple[str, ...]) -> list[AppendFile]:
         files = self._by_names.get(names)

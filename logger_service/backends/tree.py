@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterator
 
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NOT_BELOW = ("", ".", "..")
 _FILE_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -41,7 +42,9 @@ class RunTree:
         Raises:
             OSError: ELOOP or ENOTDIR where there is a symbolic link; ENOENT where it is missing.
         """
-        directory, _, name = path.rpartition("/")
+        directory, slash, name = path.rpartition("/")
+        if name in _NOT_BELOW or (slash and not directory):
+            raise OSError(errno.EINVAL, "not a path within the run's directory")
         parent = self._directory(directory, create)
         try:
             return os.open(name, flags | _FILE_FLAGS, dir_fd=parent)
@@ -91,12 +94,14 @@ class RunTree:
     def sizes(self, directory: str) -> Iterator[tuple[str, int]]:
         """Yields path and size of each regular file below a directory (`""`: the run's own files, not those below)."""
         try:
-            entries = list(os.scandir(os.path.join(self.root, directory)))
-        except FileNotFoundError:
+            with os.scandir(self._directory(directory, False)) as entries:
+                found = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):  # Not there, or a link.
+                raise
             return
-        for entry in entries:
-            path = f"{directory}/{entry.name}" if directory else entry.name
-            status = entry.stat(follow_symlinks=False)
+        for name, status in found:
+            path = f"{directory}/{name}" if directory else name
             if stat.S_ISREG(status.st_mode):
                 yield path, status.st_size
             elif stat.S_ISDIR(status.st_mode) and directory:
@@ -138,7 +143,7 @@ class RunTree:
         return descriptor
 
     def _enter(self, parent: int, above: str, segment: str, create: bool) -> int:
-        if segment in ("", ".", ".."):
+        if segment in _NOT_BELOW:
             raise OSError(errno.EINVAL, "not a path within the run's directory")
         try:
             return os.open(segment, _DIRECTORY_FLAGS | os.O_NOFOLLOW, dir_fd=parent)
