@@ -12,7 +12,7 @@ from .base import CounterRows, CursorRow, NoticeRow, RejectionRow, RequestRow, R
 from .damage import DamageReport
 from .runs import RunState
 from .seal import Value
-from .tables import POSITION_BITS, Table
+from .tables import MAX_POSITION, POSITION_BITS, Table, batch_key, position_of
 
 
 def load_states(connection: sqlite3.Connection, report: DamageReport) -> dict[str, RunState]:
@@ -27,20 +27,20 @@ def load_states(connection: sqlite3.Connection, report: DamageReport) -> dict[st
         state = runs[run][1]
         state.last_position, state.last_write_ns = last_position, last_write_ns
         state.first_position = last_position + 1
-    for run, first, last, count, size in connection.execute(
-        f"SELECT key >> {POSITION_BITS} AS run, min(key), max(key), count(*), sum(length(payload)) "
-        "FROM batches GROUP BY run"
-    ):
-        if run in runs:
-            run_id, state = runs[run]
+    for run, (run_id, state) in runs.items():
+        first, last, count, size = connection.execute(
+            "SELECT min(key), max(key), count(*), sum(length(payload)) FROM batches WHERE key BETWEEN ? AND ?",
+            (batch_key(run, 0), batch_key(run, MAX_POSITION)),
+        ).fetchone()
+        if count:
             (time_ns,) = connection.execute("SELECT time_ns FROM batches WHERE key = ?", (last,)).fetchone()
-            state.first_position = tables.position_of(first)
-            state.last_position = max(state.last_position, tables.position_of(last))
+            state.first_position = position_of(first)
+            state.last_position = max(state.last_position, position_of(last))
             state.held_bytes, state.last_write_ns = size, max(state.last_write_ns, time_ns)
             if missing := last - first + 1 - count:
                 report.add(f"run {run_id}: {missing} batches are missing between the first and the last held")
     for run, number in connection.execute("SELECT run, max(number) FROM notices GROUP BY run"):
-        if run in runs:
+        if run in runs and isinstance(number, int):  # a damaged one may be anything
             runs[run][1].notices = number
     return dict(runs.values())
 
@@ -90,13 +90,18 @@ def load_snapshots(
     return list(snapshots.values())
 
 
-def load_marks(connection: sqlite3.Connection) -> tuple[int, int | None]:
-    """Returns the integer key for the next new run, and when the first request expires, if there is one."""
+def next_run_key(connection: sqlite3.Connection) -> int:
+    """Returns the integer key for the next new run."""
     (last_run,) = connection.execute("SELECT max(key) FROM runs").fetchone()
     # Batches of a run whose row was lost must not become those of a new one.
     (last_batch,) = connection.execute("SELECT max(key) FROM batches").fetchone()
-    (first_expiry_ns,) = connection.execute("SELECT min(expires_ns) FROM requests").fetchone()
-    return max(last_run or 0, (last_batch or 0) >> POSITION_BITS) + 1, first_expiry_ns
+    return max(last_run or 0, (last_batch or 0) >> POSITION_BITS) + 1
+
+
+def first_expiry(connection: sqlite3.Connection) -> int | None:
+    """Returns when the first request expires; None if there is none."""
+    (expires_ns,) = connection.execute("SELECT min(expires_ns) FROM requests").fetchone()
+    return expires_ns if isinstance(expires_ns, int) else None
 
 
 def _whole(
@@ -105,8 +110,8 @@ def _whole(
     """Yields the whole rows without their checksums; of runs that are known, where `names` has them."""
     for row in tables.read_sealed(connection, table):
         run = row[0]
-        if not tables.is_whole(row):
-            report_row(table, row, "" if names is None else names.get(int(run), ""), report)
+        if not tables.is_whole(table, row):
+            report_row(table, row, "" if names is None else names.get(run, ""), report)
         elif names is None or run in names:
             yield row[:-1]
 

@@ -11,8 +11,9 @@ from .base import JournalError
 from .connections import connect_reader, connect_writer
 from .damage import DamageReport
 from .faults import as_os_error, is_damage
-from .loading import load_marks, load_states
+from .loading import first_expiry, load_states, next_run_key
 from .lock import JournalLock
+from .pages import PAGE_BYTES
 from .replacing import beside, finish_replacing, replace, set_aside
 from .runs import RunState
 from .salvage import salvage
@@ -26,9 +27,12 @@ class Opened:
     lock: JournalLock
     connection: sqlite3.Connection
     created: bool
+    """Whether there was none before."""
     states: dict[str, RunState]
     next_key: int
+    """The integer key of the next new run."""
     first_expiry_ns: int | None
+    """When the first request expires; None: there is none."""
 
 
 def open_database(path: Path, report: DamageReport) -> Opened:
@@ -46,11 +50,11 @@ def open_database(path: Path, report: DamageReport) -> Opened:
         try:
             migrate(connection)
             states = load_states(connection, report)
-            next_key, first_expiry_ns = load_marks(connection)
+            opened = Opened(lock, connection, created, states, next_run_key(connection), first_expiry(connection))
         except BaseException:
             connection.close()
             raise
-        return Opened(lock, connection, created, states, next_key, first_expiry_ns)
+        return opened
     except BaseException as error:
         if lock is not None:
             lock.release()
@@ -98,8 +102,8 @@ def _find_damage(path: Path) -> str | None:
     """
     if beside(path, ".suspect").exists():
         return "as was found while it was in use"
-    if path.stat().st_size == 0:
-        return "it is empty"
+    if path.stat().st_size < PAGE_BYTES:
+        return "it is shorter than a page"  # SQLite takes what is very short for new
     connection = connect_reader(path)
     try:
         check_version(connection, path)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TypeAlias
 
-from .damage import DamageReport
 from .faults import is_damage
 from .seal import seal_batch
 from .tables import BATCHES, batch_key, position_of
@@ -25,35 +24,33 @@ def is_whole_batch(row: StoredBatch) -> bool:
 def read_batches(
     connection: sqlite3.Connection,
     run: int,
-    run_id: str,
     first: int,
     last: int,
-    report: DamageReport,
+    lost: Callable[[int, int], None],
     *,
     needed: int = 1,
 ) -> Generator[StoredBatch, None, None]:
-    """Yields the whole batches of a run from position `first` to `last`, in order, and reports the damaged ones.
+    """Yields the whole batches of a run from position `first` to `last`, in order.
 
     Args:
         connection: Where from.
         run: The run's integer key.
-        run_id: Its id, for the report.
         first: The first position.
         last: The last position.
-        report: Where damage is reported.
+        lost: Called with the first and last position of what is damaged.
         needed: Where to begin if not even the first can be read: batches before it may be lost silently.
     """
     lost_from = 0
     for position, row in _walk(connection, run, first, last, needed):
         if row is not None and is_whole_batch(row):
             if lost_from:
-                report.add_batches(run_id, lost_from, position - 1)
+                lost(lost_from, position - 1)
                 lost_from = 0
             yield row
         else:
             lost_from = lost_from or position
     if lost_from:
-        report.add_batches(run_id, lost_from, last)
+        lost(lost_from, last)
 
 
 def _walk(
@@ -61,16 +58,20 @@ def _walk(
 ) -> Iterator[tuple[int, StoredBatch | None]]:
     """Yields positions with what stands there; None where it cannot be read. What is not there is passed over.
 
-    A page that cannot be read ends SQLite's walk: from there on the positions are asked for one by one.
+    A page that cannot be read, or that leads astray, ends SQLite's walk: from there on the positions are asked for one
+    by one.
     """
     following = first
     try:
         for row in connection.execute(
             f"{BATCHES.select} WHERE key BETWEEN ? AND ? ORDER BY key", (batch_key(run, first), batch_key(run, last))
         ):
+            if not batch_key(run, following) <= row[0] <= batch_key(run, last):
+                break
             yield position_of(row[0]), row
             following = position_of(row[0]) + 1
-        return
+        else:
+            return
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise

@@ -6,8 +6,11 @@ import os
 import time
 from pathlib import Path
 
-_PARTS = ("", "-wal", "-shm")
-"""The files of a SQLite database. They belong together: one without the others is another database."""
+_CONTENT = ("", "-wal")
+"""The files that hold a SQLite database. They belong together: one without the other is another database."""
+
+_PARTS = (*_CONTENT, "-shm")
+"""All its files. The last one is an index of the log, made anew when it is missing."""
 
 
 def beside(path: Path, suffix: str) -> Path:
@@ -19,12 +22,14 @@ def set_aside(path: Path) -> str:
     """Renames a database's files; returns the new name."""
     stamp = time.strftime(".damaged-%Y%m%dT%H%M%SZ", time.gmtime())
     number = 1
-    while any(beside(path, f"{stamp}{part}").exists() for part in _PARTS):
+    while any(beside(path, f"{stamp}{part}").exists() for part in _CONTENT):
         number += 1
         stamp = f"{stamp.split('~')[0]}~{number}"
-    for part in reversed(_PARTS):  # the database last: as long as it is there, its log is looked for
-        if beside(path, part).exists():
-            beside(path, part).rename(beside(path, f"{stamp}{part}"))
+    for part in reversed(_CONTENT):  # the database last: as long as it is there, its log is looked for
+        file = beside(path, part)
+        if file.exists() and file.stat().st_size:
+            file.rename(beside(path, f"{stamp}{part}"))
+    discard(path)
     return path.name + stamp
 
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from .base import BatchRow, Change, RunSnapshot
@@ -15,7 +16,7 @@ from .changes import ChangeSet
 from .connections import ReaderPool
 from .damage import DamageReport
 from .faults import is_damage, os_errors
-from .loading import load_snapshots
+from .loading import first_expiry, load_snapshots
 from .opening import mark_suspect, open_database
 from .reading import read_batches
 from .runs import RunState
@@ -78,15 +79,10 @@ class SqliteJournal:
             pending.add_all(changes)
             with self._transaction(synced=self._synced or pending.must_sync):
                 pending.write(self._connection)
-                expired = self._first_expiry_ns is not None and self._first_expiry_ns <= now_ns
-                if expired:
-                    self._connection.execute("DELETE FROM requests WHERE expires_ns <= ?", (now_ns,))
+                first_expiry_ns = self._expire(pending.first_expiry_ns, now_ns)
             self._states.update(pending.states)
             self._next_key = pending.next_key
-            if expired:
-                self._first_expiry_ns = now_ns + 1  # no later than the first of those left
-            if pending.first_expiry_ns is not None:
-                self._first_expiry_ns = min(self._first_expiry_ns or pending.first_expiry_ns, pending.first_expiry_ns)
+            self._first_expiry_ns = first_expiry_ns
 
     def read(self, run_id: str, after: int, max_bytes: int) -> list[BatchRow]:
         """Returns batches from position `after + 1` on, in order: at least one if any, then up to `max_bytes`."""
@@ -94,9 +90,10 @@ class SqliteJournal:
         if state is None:
             return []
         batches: list[BatchRow] = []
-        with self._readers.connection() as connection, self._faults():
+        with self._faults(), self._readers.connection() as connection:
             first, last = max(after + 1, state.first_position), state.last_position
-            rows = read_batches(connection, state.key, run_id, first, last, self._report)
+            lost = partial(self._report.add_batches, run_id)
+            rows = read_batches(connection, state.key, first, last, lost)
             with contextlib.closing(rows):
                 for key, _, writer_id, sequence, _, payload in rows:
                     max_bytes -= len(payload)
@@ -155,6 +152,14 @@ class SqliteJournal:
                     with contextlib.suppress(sqlite3.Error):  # the fault that led here is the one to tell of
                         self._connection.execute("ROLLBACK")
                 raise
+
+    def _expire(self, added_ns: int | None, now_ns: int) -> int | None:
+        """Deletes requests that have expired, in the transaction that is open; returns when the next ones do."""
+        times = [time_ns for time_ns in (self._first_expiry_ns, added_ns) if time_ns is not None]
+        if not times or min(times) > now_ns:
+            return min(times, default=None)
+        self._connection.execute("DELETE FROM requests WHERE expires_ns <= ?", (now_ns,))
+        return first_expiry(self._connection)
 
     def _set_synced(self, synced: bool) -> None:
         if synced != self._syncing:

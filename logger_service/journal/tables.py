@@ -114,12 +114,12 @@ def write_rows(connection: sqlite3.Connection, table: Table, rows: Sequence[tupl
 
 def write_sealed(connection: sqlite3.Connection, table: Table, rows: Iterable[tuple[Value, ...]]) -> None:
     """Writes rows of a sealed table, adding their checksums."""
-    write_rows(connection, table, [(*row, seal_row(row)) for row in rows])
+    write_rows(connection, table, [(*row, seal_row(table.name, row)) for row in rows])
 
 
-def is_whole(row: tuple[Value, ...]) -> bool:
+def is_whole(table: Table, row: tuple[Value, ...]) -> bool:
     """Returns whether the checksum of a row of a sealed table fits."""
-    return seal_row(row[:-1]) == row[-1]
+    return seal_row(table.name, row[:-1]) == row[-1]
 
 
 def read_sealed(connection: sqlite3.Connection, table: Table) -> Iterator[tuple[Value, ...]]:
