@@ -17,6 +17,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import torch
 import train_cartpole
 
 from logger_client import GrpcLogger, generate_exp_name
@@ -68,7 +69,7 @@ class Tally:
 
     def log_scalar(self, name: str, value: Any, step: int | None = None) -> None:
         self._logger.log_scalar(name, value, step)
-        self._logged[self._prefix + name].append(float(value))
+        self._logged[self._prefix + name].append(value.item() if isinstance(value, torch.Tensor) else float(value))
 
     def log_metrics(self, metrics: Any, step: int | None = None) -> dict[str, Any]:
         returned = self._logger.log_metrics(metrics, step)
@@ -140,7 +141,7 @@ def main() -> int:
     for name in sorted({**logged, **found}):
         note = "  DIFFERS" if name in different else ""
         print(f"{name:<24}{len(logged.get(name, [])):>10}{len(found.get(name, [])):>10}{note}")
-    print(f"\nledger: {ledger.accepted} points accepted, {ledger.repeated} sent again after the kill and recognised")
+    print(f"\nledger: {ledger.accepted} points accepted, {ledger.repeated} of them sent a second time and recognised")
     print(f"files: {run_dir}")
     return 1 if different or status else 0
 

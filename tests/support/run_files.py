@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,9 +49,13 @@ def read_scalars(path: Path) -> list[tuple[int, float]]:
 
 
 def content(run_dir: Path) -> dict[str, bytes]:
-    """Returns every file for users by its path: all but those that hold times and identities."""
+    """Returns every file for users by its path, without the times at which calls were made."""
     found = [run_dir / "hparams.json", *(run_dir / "scalars").rglob("*"), *(run_dir / "texts").rglob("*")]
-    return {path.relative_to(run_dir).as_posix(): path.read_bytes() for path in found if path.is_file()}
+    return {
+        path.relative_to(run_dir).as_posix(): re.sub(rb'"time_unix_nano":\d+', b"", path.read_bytes())
+        for path in found
+        if path.is_file()
+    }
 
 
 def _named(folder: Path, suffix: str) -> Iterator[tuple[str, Path]]:

@@ -13,7 +13,7 @@ from logger_service.journal.base import Journal
 from logger_service.journal.sqlite import SqliteJournal
 from logger_service.serving.grpc_server import GrpcServer
 from logger_service.v1 import logging_service_pb2
-from tests.support.event_loop import run
+from tests.support.event_loop import DEADLINE_S, run
 
 
 class WatchedHost(RunHost):
@@ -62,11 +62,7 @@ class ServedHost:
 
     def drain_streams(self) -> None:
         """Does the first step of an ending."""
-
-        async def drain() -> None:
-            self._server.drain()
-
-        run(drain())
+        run(self._server.drain(DEADLINE_S))
 
     def __enter__(self) -> ServedHost:
         return self
