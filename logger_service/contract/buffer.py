@@ -128,7 +128,7 @@ class RecordBuffer:
             TypeError, ValueError: One of the names is not a name, or stands twice.
         """
         group = self._open_by_identity.get(id(names))
-        if group is None or group.automatic is not (step is None) or texts:
+        if group is None or group.automatic is not (step is None) or texts or len(values) != len(names):
             self._add_row_slowly(names, values, step, time_ns, texts)
             return
         if step is not None:

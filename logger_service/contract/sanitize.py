@@ -161,7 +161,7 @@ class Sanitizer:
         kinds: list[Kind] = []
         self._flatten(metrics, keys_sep, None, 1, leaves, kinds)
         if Kind.TENSOR in kinds:
-            tensors.to_host(leaves)
+            tensors.to_host(leaves, LIST_LIMIT)
         quick = self._quick(leaves, self._row) if leaves else None
         if quick is not None:
             return quick

@@ -73,11 +73,14 @@ def read(value: Any) -> tuple[Any, list[Any]]:
     return content, elements
 
 
-def to_host(values: dict[str, Any]) -> None:
-    """Replaces tensors on devices by copies in host memory: one copy, and one wait, per device."""
+def to_host(values: dict[str, Any], limit: int) -> None:
+    """Replaces tensors on devices by copies in host memory: one copy, and one wait, per device.
+
+    Those of more than `limit` elements stay where they are, and so do those that have no content (`meta`).
+    """
     by_device: dict[Any, list[str]] = {}
     for key, value in values.items():
-        if is_tensor(value) and not value.is_cpu:
+        if is_tensor(value) and not value.is_cpu and not value.is_meta and value.numel() <= limit:
             by_device.setdefault(value.device, []).append(key)
     for keys in by_device.values():
         values.update(zip(keys, copy_packed([values[key] for key in keys]), strict=True))
