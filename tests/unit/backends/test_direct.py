@@ -1,0 +1,309 @@
+"""The direct CSVLogger: written soon, at flush and at every end, and continued by the next one, whatever happened."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from logger_service.backends import CSVLogger
+from logger_service.backends.direct import MOST_BYTES
+from logger_service.contract.errors import DeliveryError, LoggerClosedError
+
+
+def lines(root: Path, name: str = "a") -> list[str]:
+    path = root / "run" / "scalars" / f"{name}.csv"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def wait_for(condition, seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def in_child(function) -> None:
+    """Runs a function in a forked child, which then ends as interpreters do not: without any exit hook."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            function()
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_it_writes_by_itself_within_moments(tmp_path: Path):
+    logger = CSVLogger("run", tmp_path)
+    logger.log_scalar("a", 0.5)
+    wait_for(lambda: lines(tmp_path) == ["0,0.5"])
+    logger.log_scalar("a", 1.5)
+    wait_for(lambda: lines(tmp_path) == ["0,0.5", "1,1.5"])
+    logger.shutdown()
+
+
+def test_the_layout_and_the_attributes_are_torchrls(tmp_path: Path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    logger = CSVLogger("a/run")
+    assert logger.log_dir == "csv_logs"
+    assert logger.experiment.log_dir == "csv_logs/a/run"
+    assert repr(logger) == "CSVLogger(exp_name=a/run, experiment=CSVExperiment(log_dir=csv_logs/a/run))"
+    logger.experiment.add_scalar("x/y", 2, global_step=4)
+    logger.experiment.add_text("note", "hello", global_step=4)
+    logger.log_hparams({"lr": 1})
+    logger.print_log_dir()
+    printed = capsys.readouterr().out
+    assert "y.csv  4\n" in printed
+    run = tmp_path / "csv_logs/a/run"
+    assert (run / "scalars/x/y.csv").read_text() == "4,2\n"
+    assert json.loads((run / "texts/note.jsonl").read_text())["value"] == "hello"
+    assert (run / "texts/hparams0.txt").read_text() == "lr: 1"
+    logger.shutdown()
+    with pytest.raises(LoggerClosedError):
+        logger.experiment.add_scalar("x/y", 2)
+
+
+def test_a_second_logger_continues(tmp_path: Path):
+    for turn in range(3):
+        with CSVLogger("run", tmp_path) as logger:
+            logger.log_scalar("a", turn)
+            logger.log_metrics({"a": turn, "b": turn})
+            logger.log_str("note", "x")
+            logger.log_hparams({"turn": turn})
+    assert [int(line.split(",")[0]) for line in lines(tmp_path)] == list(range(6))
+    assert [int(line.split(",")[0]) for line in lines(tmp_path, "b")] == list(range(3))
+    notes = (tmp_path / "run/texts/note.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in notes] == [0, 1, 2]
+    assert [record["turn"] for record in json.loads((tmp_path / "run/hparams.json").read_text())] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("note", ["kept", "removed", "torn", "of another version"])
+def test_a_logger_after_a_killed_one_mends_and_continues(tmp_path: Path, note: str):
+    with CSVLogger("run", tmp_path) as logger:
+        for _ in range(3):
+            logger.log_scalar("a", 0.5)
+    code = """if True:
+        import os, signal, sys
+        from logger_service.backends import CSVLogger
+        logger = CSVLogger("run", sys.argv[1])
+        for _ in range(4):
+            logger.log_scalar("a", 0.25)
+        logger.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    died = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    assert died.returncode == -signal.SIGKILL
+    with (tmp_path / "run/scalars/a.csv").open("ab") as file:
+        file.write(b"7,0.1")
+    state = tmp_path / "run/.direct.json"
+    if note == "removed":
+        state.unlink()
+    elif note == "torn":
+        state.write_bytes(state.read_bytes()[:-20])
+    elif note == "of another version":
+        state.write_text(json.dumps({**json.loads(state.read_text()), "version": 99}))
+    with CSVLogger("run", tmp_path) as logger:
+        logger.log_scalar("a", 0.125)
+    assert lines(tmp_path) == ["0,0.5", "1,0.5", "2,0.5", "3,0.25", "4,0.25", "5,0.25", "6,0.25", "7,0.125"]
+
+
+@pytest.mark.parametrize("how", ["end", "exception", "sys.exit"])
+def test_the_end_of_the_interpreter_writes_the_rest(tmp_path: Path, run_python, how: str):
+    code = """if True:
+        import sys
+        from logger_service.backends import CSVLogger
+        logger = CSVLogger("run", sys.argv[1])
+        logger.log_scalar("a", 0.5)
+        if sys.argv[2] == "exception":
+            raise ValueError
+        if sys.argv[2] == "sys.exit":
+            sys.exit(3)
+    """
+    run_python(code, str(tmp_path), how, check=False)
+    assert lines(tmp_path) == ["0,0.5"]
+    assert json.loads((tmp_path / "run/.direct.json").read_text())["counts"] == [["metrics", "a", 1]]
+
+
+def test_a_forked_child_writes_its_own_rows_and_not_its_parents(tmp_path: Path):
+    logger = CSVLogger("run", tmp_path)
+    logger.log_scalar("a", 1.0, 0)
+    logger.flush()
+    logger.log_scalar("a", 2.0, 1)  # May still be in memory when the child begins.
+
+    def child() -> None:
+        for step in range(100):
+            logger.log_scalar("a", 3.0, step)
+            logger.log_scalar("child", 3.0, step)
+        logger.flush()
+
+    in_child(child)
+    in_child(logger.shutdown)
+    logger.log_scalar("a", 4.0, 2)
+    logger.shutdown()
+    found = lines(tmp_path)
+    assert sorted(found) == sorted(["0,1", "1,2", "2,4", *(f"{step},3" for step in range(100))])
+    assert lines(tmp_path, "child") == [f"{step},3" for step in range(100)]
+    with CSVLogger("run", tmp_path) as logger:
+        logger.log_scalar("a", 5.0)
+        logger.log_scalar("child", 5.0)
+    assert lines(tmp_path)[-1] == "103,5"
+    assert lines(tmp_path, "child")[-1] == "100,5"
+
+
+def test_a_child_forked_while_others_log_can_log(tmp_path: Path):
+    logger = CSVLogger("run", tmp_path)
+    stop = threading.Event()
+
+    def busy() -> None:
+        step = 0
+        while not stop.is_set():
+            logger.log_scalar("busy", 0.0, step)
+            step += 1
+
+    threads = [threading.Thread(target=busy) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for index in range(20):
+
+            def child(index: int = index) -> None:
+                logger.log_scalar("children", index, index)
+                logger.flush()
+
+            in_child(child)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    logger.shutdown()
+    assert lines(tmp_path, "children") == [f"{index},{index}" for index in range(20)]
+
+
+def test_workers_of_multiprocessing_write_the_rest_when_they_end(tmp_path: Path, run_python):
+    code = """if True:
+        import multiprocessing, sys
+        from logger_service.backends import CSVLogger
+        def work(logger, name):
+            logger.log_scalar(name, 1.0)
+        if __name__ == "__main__":
+            logger = CSVLogger("run", sys.argv[1])
+            context = multiprocessing.get_context("fork")
+            workers = [context.Process(target=work, args=(logger, f"worker{index}")) for index in range(3)]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+    """
+    run_python(code, str(tmp_path))
+    assert [lines(tmp_path, f"worker{index}") for index in range(3)] == [["0,1"]] * 3
+
+
+def test_a_pickled_copy_is_another_logger_of_the_run(tmp_path: Path):
+    logger = CSVLogger("run", tmp_path)
+    copies = [pickle.loads(pickle.dumps(logger)), copy.deepcopy(logger)]  # noqa: S301
+    for step in range(50):
+        for each in (logger, *copies):
+            each.log_metrics({"a": 1.0, "b": 2.0}, step)
+            each.flush()
+    for each in (*copies, logger):
+        each.shutdown()
+    assert lines(tmp_path) == [f"{step},1" for step in range(50) for _ in range(3)]
+    assert lines(tmp_path, "b") == [f"{step},2" for step in range(50) for _ in range(3)]
+    with CSVLogger("run", tmp_path) as again:
+        again.log_metrics({"a": 1.0})
+    assert lines(tmp_path)[-1] == "150,1"
+
+
+def test_a_full_disk_is_told_and_costs_nothing(tmp_path: Path, run_python):
+    code = """if True:
+        import resource, sys
+        from logger_service.backends import CSVLogger
+        logger = CSVLogger("run", sys.argv[1])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50, resource.RLIM_INFINITY))
+        for step in range(100):
+            logger.log_scalar("a", 0.5, step)
+        for _ in range(2):
+            try:
+                logger.flush()
+            except OSError as error:
+                print(type(error).__name__)
+        logger.log_scalar("a", 0.5, 100)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        logger.flush()
+    """
+    assert run_python(code, str(tmp_path)).stdout == "OSError\nOSError\n"
+    assert lines(tmp_path) == [f"{step},0.5" for step in range(101)]
+
+
+def test_memory_is_bounded_when_the_disk_is_full(tmp_path: Path):
+    logger = CSVLogger("run", tmp_path)
+    (tmp_path / "run/scalars/a.csv").mkdir()
+    logged = 0
+
+    def log_until_it_raises() -> None:
+        nonlocal logged
+        while logged * 26 < 4 * MOST_BYTES:
+            logger.log_scalar("a", 0.5, logged)
+            logged += 1
+
+    with pytest.raises(OSError):
+        log_until_it_raises()
+    (tmp_path / "run/scalars/a.csv").rmdir()
+    logger.log_scalar("a", 0.5, logged)  # The call that raised had not taken its row.
+    logger.shutdown()
+    assert lines(tmp_path) == [f"{step},0.5" for step in range(logged + 1)]
+
+
+def test_a_shutdown_that_cannot_write_says_so_and_ends(tmp_path: Path):
+    logger = CSVLogger("run", tmp_path)
+    (tmp_path / "run/scalars/a.csv").mkdir()
+    logger.log_scalar("a", 0.5)
+    with pytest.raises(DeliveryError, match="directory"):
+        logger.shutdown()
+    assert not logger.is_alive
+    logger.shutdown()
+
+
+def test_nothing_stays_open_or_running_after_shutdown(tmp_path: Path):
+    before = set(os.listdir("/proc/self/fd")), set(threading.enumerate())
+    logger = CSVLogger("run", tmp_path)
+    logger.log_metrics({f"name{index}": 1.0 for index in range(20)})
+    logger.shutdown()
+    threads = [thread for thread in threading.enumerate() if thread not in before[1]]
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()
+    assert len(os.listdir("/proc/self/fd")) == len(before[0])
+
+
+def test_many_threads_lose_nothing(tmp_path: Path):
+    logger = CSVLogger("run", tmp_path)
+
+    def work(index: int) -> None:
+        for step in range(5000):
+            logger.log_scalar(f"own{index}", step, step)
+            logger.log_scalar("shared", index)
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    logger.shutdown()
+    for index in range(4):
+        assert lines(tmp_path, f"own{index}") == [f"{step},{step}" for step in range(5000)]
+    shared = [line.split(",") for line in lines(tmp_path, "shared")]
+    assert [int(step) for step, _ in shared] == list(range(20_000))
+    assert sorted(value for _, value in shared) == sorted("0123" * 5000)
