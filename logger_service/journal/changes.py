@@ -24,7 +24,6 @@ from .runs import KEPT_NOTICES, RunState, out_of_order, unknown_run
 from .seal import Value, seal_batch
 from .tables import Table, batch_key
 
-_run_values = attrgetter("run_id", "namespace", "exp_name", "epoch")
 _writer_values = attrgetter(*tables.WRITERS.columns[1:-1])
 _rejection_values = attrgetter(*tables.REJECTIONS.columns[1:-1])
 _cursor_values = attrgetter(*tables.CURSORS.columns[1:-1])
@@ -115,8 +114,9 @@ class ChangeSet:
         if row.run_id not in self._before and row.run_id not in self.states:
             self.states[row.run_id] = RunState(self.next_key)
             self.next_key += 1
-        rest = (int(row.closed), row.created_ns, row.backends, row.tags, row.notes)
-        self._put(tables.RUNS, self._key(row.run_id), *_run_values(row), *rest)
+        names = (row.run_id, row.namespace, row.exp_name)
+        rest = (row.epoch, int(row.closed), row.created_ns, row.backends, row.tags, row.notes)
+        self._put(tables.RUNS, self._key(row.run_id), *names, *rest)
 
     def _add_writer(self, row: WriterRow) -> None:
         self._put(tables.WRITERS, self._key(row.run_id), *_writer_values(row))

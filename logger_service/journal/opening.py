@@ -48,6 +48,7 @@ def open_database(path: Path, report: DamageReport) -> Opened:
         created = _make_whole(path, report)
         connection = connect_writer(path)
         try:
+            created = created or version_of(connection) == 0  # or it was being made, and never was used
             migrate(connection)
             states = load_states(connection, report)
             opened = Opened(lock, connection, created, states, next_run_key(connection), first_expiry(connection))

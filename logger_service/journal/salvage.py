@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ def salvage(source: Path, target: Path, report: DamageReport) -> str:
             lost |= _copy_run(damaged, whole, run, run_id, report)
         if lost:
             found = scan_batches(source, log, lost)
-            whole.executemany(BATCHES.insert(1).replace("INSERT", "INSERT OR IGNORE", 1), found)
+            whole.executemany(replace(BATCHES, verb="INSERT OR IGNORE").insert(1), found)
         (batches,) = whole.execute("SELECT count(*) FROM batches").fetchone()
         whole.execute("COMMIT")
         _report_lost(whole, runs, lost, report)

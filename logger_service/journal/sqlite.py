@@ -65,6 +65,7 @@ class SqliteJournal:
     def load(self) -> list[RunSnapshot]:
         """Returns all runs."""
         with self._lock, self._faults():
+            self._check_open()
             return load_snapshots(self._connection, self._states, time.time_ns(), self._report)
 
     def commit(self, changes: Sequence[Change], now_ns: int) -> None:
@@ -139,9 +140,8 @@ class SqliteJournal:
     @contextmanager
     def _transaction(self, *, synced: bool) -> Iterator[None]:
         """Runs its body in a transaction: all of it is applied, or nothing."""
-        if self._closed:
-            raise ValueError(f"{self._path}: the journal is closed")
         with self._faults():
+            self._check_open()
             try:
                 self._set_synced(synced)
                 self._connection.execute("BEGIN IMMEDIATE")
@@ -152,6 +152,10 @@ class SqliteJournal:
                     with contextlib.suppress(sqlite3.Error):  # the fault that led here is the one to tell of
                         self._connection.execute("ROLLBACK")
                 raise
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ValueError(f"{self._path}: the journal is closed")
 
     def _expire(self, added_ns: int | None, now_ns: int) -> int | None:
         """Deletes requests that have expired, in the transaction that is open; returns when the next ones do."""

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 from .seal import Value, seal_row
 
@@ -122,6 +123,6 @@ def is_whole(table: Table, row: tuple[Value, ...]) -> bool:
     return seal_row(table.name, row[:-1]) == row[-1]
 
 
-def read_sealed(connection: sqlite3.Connection, table: Table) -> Iterator[tuple[Value, ...]]:
+def read_sealed(connection: sqlite3.Connection, table: Table) -> Iterator[tuple[Any, ...]]:
     """Returns all rows of a sealed table in the order of their keys, checksums included and not yet looked at."""
     return connection.execute(f"{table.select} {table.order('ASC')}")

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from logger_service.journal.base import CounterRows, CursorRow, NoticeRow, RejectionRow, RequestRow
+from logger_service.journal.pages import scan_batches
 from logger_service.journal.replacing import beside
 from logger_service.journal.sqlite import SqliteJournal
+from logger_service.journal.tables import batch_key
 
 from .rows import (
     LATER_NS,
@@ -194,6 +196,24 @@ def test_an_emptied_file_begins_anew(open_sqlite: OpenSqlite, filled: Path) -> N
     assert journal.was_created
     assert journal.load() == []
     _check_goes_on(journal)
+
+
+@pytest.mark.parametrize("in_log", [False, True])
+def test_batches_are_found_in_raw_pages(open_sqlite: OpenSqlite, path: Path, in_log: bool) -> None:
+    sizes = [0, 1, 100, 478, 3_000, *range(4_020, 4_070), 4_500, 8_192, 20_000, 300_000]
+    journal = open_sqlite()
+    journal.commit([run_row()], NOW_NS)
+    for position, size in enumerate(sizes, 1):
+        journal.commit([batch_row(position, payload=payload_of(position, size=size))], NOW_NS + position)
+    if not in_log:
+        journal.close()
+    keys = [batch_key(1, position) for position in range(1, len(sizes) + 1)]
+    found = {row[0]: row for row in scan_batches(path, beside(path, "-wal"), keys)}
+    assert sorted(found) == keys
+    for position, size in enumerate(sizes, 1):
+        _, time_ns, writer_id, sequence, _, payload = found[keys[position - 1]]
+        expected = (NOW_NS + position, "writer", position, payload_of(position, size=size))
+        assert (time_ns, writer_id, sequence, payload) == expected
 
 
 def _crash_copy(open_sqlite: OpenSqlite, path: Path) -> None:

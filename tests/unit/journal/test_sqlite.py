@@ -229,7 +229,12 @@ def test_closed_is_closed(open_sqlite: OpenSqlite) -> None:
     journal.commit([run_row()], NOW_NS)
     journal.close()
     journal.close()
-    for use in (lambda: journal.commit([], NOW_NS), lambda: journal.read("run", 0, 1), lambda: journal.trim({}, 1)):
+    for use in (
+        journal.load,
+        lambda: journal.commit([], NOW_NS),
+        lambda: journal.read("run", 0, 1),
+        lambda: journal.trim({}, 1),
+    ):
         with pytest.raises(ValueError, match="the journal is closed"):
             use()
 
