@@ -1,4 +1,4 @@
-"""Decides which records of a batch are accepted, as the contract's comments say. Knows the rules, not the runs' state."""
+"""Decides which records of a batch are accepted, by the rules that the contract's comments state."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ import numpy as np
 
 from logger_service.contract.errors import Reason, ServiceError
 from logger_service.contract.names import check_name
-from logger_service.contract.wire import points
+from logger_service.contract.wire import MAX_COLUMNS, MAX_VALUES, points
 from logger_service.v1 import records_pb2
-
-MAX_NAMES = 16_384
-MAX_VALUES = 1 << 20
 
 
 def admit(
@@ -85,34 +82,39 @@ def _checked(name: str, kind: str, known: Container[tuple[str, str]]) -> None:
 def _admit_rows(
     index: int, rows: records_pb2.MetricRows, known: Container[tuple[str, str]], now_ns: int
 ) -> list[records_pb2.Rejection]:
-    names = list(rows.names)
-    width, size = len(names), len(rows.values)
-    if not 1 <= width <= MAX_NAMES:
-        raise ServiceError(Reason.INVALID_FIELD, f"names: 1 to {MAX_NAMES:,} are allowed, got {width:,}", field="names")
+    # Each access to a repeated field makes a new container object: they are looked up once.
+    names, steps, times = list(rows.names), rows.steps, rows.time_unix_nano
+    width, size, timed = len(names), len(rows.values), len(times)
+    if not 1 <= width <= MAX_COLUMNS:
+        raise ServiceError(
+            Reason.INVALID_FIELD, f"names: 1 to {MAX_COLUMNS:,} are allowed, got {width:,}", field="names"
+        )
     if size > MAX_VALUES:
         raise ServiceError(
             Reason.TOO_LARGE, f"values: at most {MAX_VALUES:,} are allowed, got {size:,}", field="values"
         )
     if rows.first_steps:
         raise ServiceError(Reason.INVALID_FIELD, "first_steps is the host's to set", field="first_steps")
-    count = len(rows.steps) or size // width
+    count = len(steps) or size // width
     if count == 0 or size != count * width:
         raise ServiceError(
             Reason.INVALID_SHAPE,
             f"values: {count} rows of {width} names need {count * width:,} values, got {size:,}",
             field="values",
         )
-    if rows.time_unix_nano and len(rows.time_unix_nano) != count:
+    if timed not in (0, count):
         raise ServiceError(
             Reason.INVALID_SHAPE,
-            f"time_unix_nano: {count} rows need {count} times, got {len(rows.time_unix_nano)}",
+            f"time_unix_nano: {count} rows need {count} times, got {timed}",
             field="time_unix_nano",
         )
-    if len(set(names)) != width:
+    if width > 1 and len(set(names)) != width:
         twice = next(name for at, name in enumerate(names) if name in names[:at])
         raise ServiceError(Reason.DUPLICATE_NAME, f"names: {twice!r} stands twice", field="names")
-    if not rows.time_unix_nano:
-        rows.time_unix_nano.extend([now_ns] * count)
+    if not timed:
+        times.extend([now_ns] * count)
+    if all(("metrics", name) in known for name in names):
+        return []
     return _drop_bad_columns(index, rows, names, count, known)
 
 

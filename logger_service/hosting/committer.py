@@ -28,10 +28,10 @@ Done: TypeAlias = "Callable[[], None]"
 
 
 class Owner(Protocol):
-    """Whom a commit is told to once for all that it had in it: a lock taken for each batch would cost more than the batch."""
+    """Whom a commit is told to, once for all that it had in it: a lock taken for each costs more than the batch."""
 
     def durable(self, notes: list[Any]) -> None:
-        """What was submitted with these notes is durable. Called on the committer's thread, in the order of submission."""
+        """What was submitted with these notes is durable. Called on the committer's thread, in their order."""
         ...
 
 
@@ -60,7 +60,7 @@ class Committer:
         return self._failing
 
     def submit(self, changes: Sequence[Change], done: Done | None = None) -> None:
-        """Queues changes; `done` is called, on the committer's thread and after its owners were told, once they are durable."""
+        """Queues changes; `done` is called, on the committer's thread after owners were told, once all is durable."""
         self._put((changes, None, done))
 
     def submit_for(self, owner: Owner, changes: Sequence[Change], note: Any) -> None:

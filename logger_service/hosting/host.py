@@ -1,4 +1,4 @@
-"""`RunHost`: one journal, its runs and their projectors. The same object sits behind a server, a child process and an actor."""
+"""`RunHost`: one journal, its runs and their projectors; the same behind a server, a child process and an actor."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ class RunHost:
         key = request_key("OpenRun", request.request_id)
         with self._lock:
             run = self._by_name.get((namespace, exp_name))
-            if run is not None and key is not None and (answered := run.requests.get(key)) is not None:
-                if answered.expires_ns > time.time_ns():
-                    return run_service_pb2.OpenRunResponse.FromString(answered.response)
+            answered = run.requests.get(key) if run is not None and key is not None else None
+            if answered is not None and answered.expires_ns > time.time_ns():
+                return run_service_pb2.OpenRunResponse.FromString(answered.response)
             made = run is None
             if run is None:
                 run = self._make(request, namespace, exp_name, specs)
@@ -157,9 +157,7 @@ class RunHost:
             if request.resume == run_service_pb2.RESUME_NEVER:
                 raise ServiceError(Reason.RUN_EXISTS, f"there is a run {namespace}/{exp_name} already")
             if request.run_id and request.run_id != claimed.run_id:
-                raise ServiceError(
-                    Reason.RUN_MISMATCH, f"run_id: {namespace}/{exp_name} is another run", field="run_id"
-                )
+                raise ServiceError(Reason.RUN_MISMATCH, "run_id: the run of this name is another one", field="run_id")
             row = replace(
                 row,
                 run_id=claimed.run_id,
@@ -397,7 +395,7 @@ def _checked_names(request: run_service_pb2.OpenRunRequest) -> tuple[str, str]:
         except ValueError as error:
             raise ServiceError(Reason.INVALID_NAME, str(error), field=field) from None
     if request.run_id and not _HEX_ID.fullmatch(request.run_id):
-        raise ServiceError(Reason.INVALID_FIELD, "run_id: 32 lower-case hexadecimal digits are needed", field="run_id")
+        raise ServiceError(Reason.INVALID_FIELD, "run_id: not 32 lower-case hexadecimal digits", field="run_id")
     if len(request.notes.encode()) > _NOTES_BYTES:
         raise ServiceError(Reason.TOO_LARGE, f"notes: at most {_NOTES_BYTES:,} bytes are allowed", field="notes")
     return namespace, request.exp_name
@@ -416,7 +414,7 @@ def _check_resumable(request: run_service_pb2.OpenRunRequest, run: Run, specs: l
     if request.resume == run_service_pb2.RESUME_NEVER:
         raise ServiceError(Reason.RUN_EXISTS, f"there is a run {run.name} already")
     if request.run_id and request.run_id != run.run_id:
-        raise ServiceError(Reason.RUN_MISMATCH, f"run_id: {run.name} is another run", field="run_id")
+        raise ServiceError(Reason.RUN_MISMATCH, "run_id: the run of this name is another one", field="run_id")
     if specs and specs != json.loads(run.row.backends):
         raise ServiceError(
             Reason.RUN_MISMATCH, f"backends: {run.name} has other ones, or other options", field="backends"

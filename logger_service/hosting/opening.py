@@ -1,4 +1,4 @@
-"""Opens a run's backends: recovery before the run accepts, adoption where the journal does not know the files, and closing."""
+"""Opens and closes a run's backends: recovery before it accepts, adoption where the journal does not know its files."""
 
 from __future__ import annotations
 

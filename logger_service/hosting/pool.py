@@ -13,7 +13,10 @@ _log = logging.getLogger(__name__)
 
 
 class Task:
-    """Work that is done in steps. `step` does a bounded part and says after how many seconds it wants to go on (None: when told)."""
+    """Work that is done in steps.
+
+    `step` does a bounded part and says after how many seconds it wants to go on (None: when told).
+    """
 
     __slots__ = ("_due", "_rerun", "_running", "step")
 
@@ -42,7 +45,7 @@ class TaskPool:
             thread.start()
 
     def schedule(self, task: Task, delay_s: float = 0.0) -> None:
-        """Asks for a step of the task within `delay_s` seconds; an earlier date stands, a later one is brought forward."""
+        """Asks for a step within `delay_s` seconds; an earlier date stands, a later one is brought forward."""
         due = time.monotonic() + delay_s
         with self._changed:
             if task._running:

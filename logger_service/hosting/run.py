@@ -1,4 +1,4 @@
-"""One run in memory: its writers, its automatic steps, its newest batches, its projectors, and the way a batch takes into it."""
+"""One run in memory: its writers, its automatic steps, its newest batches, its projectors, and how a batch gets in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from logger_service.backends.base import RECORD_KINDS
 from logger_service.contract.errors import Reason, ServiceError
 from logger_service.contract.names import run_path
 from logger_service.contract.steps import StepCounters
-from logger_service.contract.wire import points
+from logger_service.contract.wire import batch_points
 from logger_service.hosting import identity
 from logger_service.hosting.admission import admit
 from logger_service.hosting.committer import Committer
@@ -205,8 +205,8 @@ class Run:
         first_lost, last_lost = last + 1, hello.first_held - 1
         self.add_notice(
             "JOURNAL_LOST",
-            f"batches {first_lost} to {last_lost} of writer {hello.writer_id} were acknowledged by a journal that is no longer "
-            "here; files were continued as they are; what was not acknowledged then may stand twice",
+            f"batches {first_lost} to {last_lost} of writer {hello.writer_id} were acknowledged by a journal that is "
+            "gone; files were continued as they are; what was not acknowledged then may stand twice",
         )
         return ServiceError(
             Reason.JOURNAL_LOST,
@@ -270,7 +270,7 @@ class Run:
         return told
 
     def _repeat(self, writer: WriterState, session: WriterSession, batch: records_pb2.Batch, size: int) -> None:
-        writer.repeated += sum(map(points, batch.records))
+        writer.repeated += batch_points(batch.records)
         sequence = batch.sequence
         if batch.wait_applied:
             # Its own position is not known, but it is not beyond the writer's last one.
@@ -316,7 +316,7 @@ class Run:
         if batch.records:
             self._position += 1
             payload = batch.SerializeToString()
-            count = sum(map(points, batch.records))
+            count = batch_points(batch.records)
             decided.accepted = Accepted(self._position, writer.writer_id, sequence, batch, count, len(payload))
             changes.append(BatchRow(self.run_id, self._position, writer.writer_id, sequence, payload))
             writer.last_position = self._position
@@ -367,7 +367,7 @@ class Run:
                 self.context.pool.schedule(projector.task, delay)
 
     def accepted_after(self, position: int, max_bytes: int) -> list[Accepted]:
-        """Returns accepted batches from `position + 1` on; empty: there are none, or those that there were are damaged."""
+        """Returns accepted batches from `position + 1` on; empty: there are none, or they are damaged."""
         with self.lock:
             batches = self._tail.after(position, max_bytes)
         return self.read_back(position, max_bytes) if batches is None else batches

@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from dataclasses import dataclass
 
-from logger_service.contract.wire import points
+from logger_service.contract.wire import batch_points
 from logger_service.journal.base import BatchRow
 from logger_service.v1 import records_pb2
 
@@ -27,7 +27,7 @@ class Accepted:
     def from_row(cls, row: BatchRow) -> Accepted:
         """Reads back what the journal holds."""
         batch = records_pb2.Batch.FromString(row.payload)
-        count = sum(map(points, batch.records))
+        count = batch_points(batch.records)
         return cls(row.position, row.writer_id, row.sequence, batch, count, len(row.payload))
 
 

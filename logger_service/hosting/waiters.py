@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class Waiters:
-    """Callbacks by the number they wait for. Not locked: its owner locks, and calls what `reached` returns without its lock."""
+    """Callbacks by the number they wait for. Its owner locks, and calls what `reached` returns without its lock."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Callable[[], None]]] = []

@@ -56,7 +56,7 @@ class WriterState:
 
     @classmethod
     def from_row(cls, row: WriterRow) -> WriterState:
-        """Restores what the journal holds; one that was writing when the host ended counts as vanished until it is back."""
+        """Restores what the journal holds; one that was writing when the host ended has vanished until it is back."""
         writer = cls(row.writer_id, row.epoch)
         writer.status = _VANISHED if row.status == _WRITING else row.status
         writer.client = row.client
