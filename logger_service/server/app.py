@@ -30,7 +30,7 @@ JOURNAL_FILE = "journal.sqlite"
 
 # How long it may take to write what is left. Less than the 30 s after which Kubernetes kills.
 _DRAIN_S = 20.0
-# Calls that have not ended by then are cut off: what they wait for is in the journal all the same.
+# Streams and calls that have not ended by then are cut off: clients send what was not acknowledged again, elsewhere.
 _GRACE_S = 5.0
 
 _DURABILITY = {
@@ -137,7 +137,7 @@ async def _serve(address: Address, host: RunHost) -> None:
     log.info("serving", extra={"address": str(Address(address.host, port)), "data_dir": str(host.settings.data_dir)})
     await told.wait()
     log.info("ending")
-    server.drain()
+    await server.drain(_GRACE_S)
     drained = loop.run_in_executor(None, host.drain)
     done, _ = await asyncio.wait([drained], timeout=_DRAIN_S)
     if not done:

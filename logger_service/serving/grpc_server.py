@@ -67,10 +67,13 @@ class GrpcServer:
         self._health.set_serving()
         return port
 
-    def drain(self) -> None:
-        """Says NOT_SERVING, has streams end with a hint to reconnect, and takes no new ones."""
+    async def drain(self, grace_s: float) -> None:
+        """Says NOT_SERVING, takes no new streams, and waits up to `grace_s` until those that there are have ended.
+
+        They end once what they sent so far is acknowledged, with a hint to reconnect.
+        """
         self._health.end()
-        self._logging.drain()
+        await self._logging.drain(grace_s)
 
     async def stop(self, grace_s: float) -> None:
         """Stops listening, lets calls end, and cancels those that have not ended after `grace_s`."""

@@ -99,7 +99,7 @@ def _wrap_unary(method: str, behavior: Any, parse: Callable[[Any], Any] = _as_is
             return await behavior(parse(request), context)
         except _OF_GRPC:
             raise
-        except Exception as error:  # noqa: BLE001 - translated, and logged if it was not foreseen.
+        except Exception as error:  # translated, and logged if it was not foreseen.
             return await _abort(context, method, error)
 
     return handle
@@ -116,7 +116,7 @@ def _wrap_streaming(method: str, behavior: Any, parse: Callable[[Any], Any] = _a
                 yield response
         except _OF_GRPC:
             raise
-        except Exception as error:  # noqa: BLE001 - translated, and logged if it was not foreseen.
+        except Exception as error:  # translated, and logged if it was not foreseen.
             await _abort(context, method, error)
 
     return handle

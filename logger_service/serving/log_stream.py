@@ -58,6 +58,7 @@ class LogStream:
         self._wakeups = wakeups
         self._context = context
         self._session: WriterSession | None = None
+        self._reader: asyncio.Task[None] | None = None
         self._ids: dict[str, str] = {}
         self._finishing = False
         self._draining = False
@@ -68,7 +69,7 @@ class LogStream:
 
     async def serve(self) -> None:
         """Serves the stream. Raises what it is to end with."""
-        reader = asyncio.create_task(self._read())
+        reader = self._reader = asyncio.create_task(self._read())
         reader.add_done_callback(self._reader_ended)
         try:
             await self._answer(reader)
@@ -83,8 +84,10 @@ class LogStream:
                 log.info("a writer %s", how, extra=self._ids)
 
     def drain(self) -> None:
-        """Ends the stream soon: what was read is still acknowledged."""
+        """Reads no more, and ends the stream once what was read is acknowledged."""
         self._draining = True
+        if self._reader is not None:
+            self._reader.cancel()
         self.wake()
 
     def wake(self) -> None:
@@ -150,7 +153,9 @@ class LogStream:
         while True:
             await self._progress.wait()
             self._progress.clear()
-            if reader.done() and not reader.cancelled():
+            # As of here: should the reader end during one of the writes below, this comes round again.
+            all_read = reader.done()
+            if all_read and not reader.cancelled():
                 reader.result()
             session = self._session
             if session is None:
@@ -162,11 +167,10 @@ class LogStream:
                 await self._context.write(logging_service_pb2.LogStreamResponse(welcome=session.welcome))
             if self._draining and not reconnecting:
                 reconnecting = True
-                reader.cancel()
                 reconnect = logging_service_pb2.Reconnect(after_ms=RECONNECT_AFTER_MS)
                 await self._context.write(logging_service_pb2.LogStreamResponse(reconnect=reconnect))
             # Asked before the acknowledgement is taken, so that the last one covers all that made it the last.
-            failed, ending = session.failed, self._is_ending(session, reader)
+            failed, ending = session.failed, all_read and self._is_decided(session)
             acknowledgement = session.acknowledgement()
             if acknowledgement is not None:
                 await self._context.write(logging_service_pb2.LogStreamResponse(acknowledgement=acknowledgement))
@@ -175,11 +179,9 @@ class LogStream:
             if ending:
                 return
 
-    def _is_ending(self, session: WriterSession, reader: asyncio.Task[None]) -> bool:
-        """Whether nothing more will come and all that came is decided."""
-        if self._finishing:
-            return session.finished
-        return reader.done() and session.pending_bytes == 0
+    def _is_decided(self, session: WriterSession) -> bool:
+        """Whether all that was read is durable or refused."""
+        return session.finished if self._finishing else session.pending_bytes == 0
 
 
 def _vanish(opening: Future[WriterSession]) -> None:

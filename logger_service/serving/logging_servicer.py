@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from logger_service.contract.errors import Reason, ServiceError
 from logger_service.serving import fields
@@ -31,14 +31,17 @@ class LoggingServicer:
         self._host = host
         self._calls = calls
         self._wakeups = Wakeups(asyncio.get_running_loop())
-        self._streams: set[LogStream] = set()
+        self._streams: dict[LogStream, asyncio.Task[Any] | None] = {}
         self._draining = False
 
-    def drain(self) -> None:
-        """Has every stream end soon, with a hint to reconnect; takes no new ones."""
+    async def drain(self, grace_s: float) -> None:
+        """Takes no new streams, has the open ones end with a hint to reconnect, and waits up to `grace_s` for that."""
         self._draining = True
         for stream in self._streams:
             stream.drain()
+        tasks = [task for task in self._streams.values() if task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=grace_s)
 
     async def LogStream(self, requests: object, context: Context) -> None:
         """The fast door."""
@@ -46,11 +49,11 @@ class LoggingServicer:
         if self._draining:
             raise ServiceError(Reason.SHUTTING_DOWN)
         stream = LogStream(self._host, self._calls, self._wakeups, context)
-        self._streams.add(stream)
+        self._streams[stream] = asyncio.current_task()
         try:
             await stream.serve()
         finally:
-            self._streams.discard(stream)
+            del self._streams[stream]
 
     async def LogScalar(
         self, request: logging_service_pb2.LogScalarRequest, context: Context
