@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass
 
 from logger_service.contract.errors import Reason
 from logger_service.v1 import records_pb2
@@ -16,18 +15,6 @@ _log = logging.getLogger("logger_client")
 _LOG_INTERVAL_S = 10.0
 _MESSAGES_KEPT = 10
 _KNOWN_REASONS = frozenset(reason.value for reason in Reason)
-
-
-@dataclass(frozen=True)
-class LostRange:
-    """Batches that a host had acknowledged and then lost together with its journal."""
-
-    writer_id: str
-    """Whose they were."""
-    first_sequence: int
-    """The first of them."""
-    last_sequence: int
-    """The last of them."""
 
 
 class Failures:
@@ -41,13 +28,7 @@ class Failures:
         self._run_name = run_name
         self._lock = threading.Lock()
         self._unreported: Counter[str] = Counter()
-        self._lost: list[LostRange] = []
         self._logged_at: dict[str, float] = {}
-
-    @property
-    def lost(self) -> tuple[LostRange, ...]:
-        """All that was lost with a journal so far."""
-        return tuple(self._lost)
 
     def add(self, what: str, points: int) -> None:
         """Adds points that failed for the same reason."""
@@ -72,14 +53,13 @@ class Failures:
         for message, points in explain(told):
             self.add(message, points)
 
-    def add_lost(self, lost: LostRange) -> None:
-        """Adds a range that a journal lost."""
+    def add_lost(self, writer_id: str, first_sequence: int, last_sequence: int) -> None:
+        """Adds batches that a host had acknowledged to a writer and then lost, together with its journal."""
         message = (
-            f"the server lost its journal, and with it batches {lost.first_sequence} to {lost.last_sequence} "
-            f"that it had acknowledged to writer {lost.writer_id}; what stands in files is still there"
+            f"the server lost its journal, and with it batches {first_sequence} to {last_sequence} "
+            f"that it had acknowledged to writer {writer_id}; what stands in files is still there"
         )
         with self._lock:
-            self._lost.append(lost)
             self._unreported[message] += 0
         _log.error("run %s: %s", self._run_name, message)
 

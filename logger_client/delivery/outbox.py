@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from logger_client.delivery.encoding import batch_request, finish_request
-from logger_client.delivery.failures import Failures, LostRange, explain
+from logger_client.delivery.failures import Failures, explain
 from logger_client.delivery.identity import new_writer_id
 from logger_client.delivery.window import Entry, Window
 from logger_service.v1 import logging_service_pb2, records_pb2
@@ -102,11 +102,10 @@ class Outbox:
     def lose(self, first_sequence: int, last_sequence: int) -> None:
         """The host lost batches that it had acknowledged: goes on as a new writer."""
         with self._changed:
-            lost = LostRange(self.writer_id, first_sequence, last_sequence)
+            loser, self.writer_id = self.writer_id, new_writer_id()
             self._told.clear()
-            self.writer_id = new_writer_id()
             given_up = self._window.renumber()
-        self._failures.add_lost(lost)
+        self._failures.add_lost(loser, first_sequence, last_sequence)
         self._give_up(given_up, "the server lost its journal before it was applied")
 
     def fail(self, why: str) -> None:
