@@ -8,9 +8,10 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from logger_service.backends import registry
 from logger_service.contract.errors import ServiceError
 from logger_service.hosting.host import RunHost
 from logger_service.hosting.identity import sync_directory
@@ -47,10 +48,14 @@ def run(settings: Settings) -> None:
         StartError: It cannot start.
     """
     with contextlib.ExitStack() as stack:
-        # First of all, so that a port in use leaves no trace.
+        # First of all, so that what is refused leaves no trace.
         _check_port(settings.listen)
+        _check_backends(settings.backend)
         host = _open_host(settings, stack)
-        host.start()
+        try:
+            host.start()
+        except (OSError, JournalError) as error:
+            raise StartError(f"the journal cannot be read: {error}") from error
         asyncio.run(_serve(settings.listen, host))
 
 
@@ -67,6 +72,14 @@ def _check_port(address: Address) -> None:
         raise StartError(f"--listen: cannot listen on {address}: {error.strerror}") from None
 
 
+def _check_backends(types: Sequence[str]) -> None:
+    try:
+        for type in types:
+            registry.backend_class(type)
+    except ServiceError as error:
+        raise StartError(f"--backend: {error.message}") from None
+
+
 def _open_host(settings: Settings, stack: contextlib.ExitStack) -> RunHost:
     internal = settings.data_dir / INTERNAL_DIR
     with _refused(f"--data-dir: cannot write to {settings.data_dir}"):
@@ -77,12 +90,7 @@ def _open_host(settings: Settings, stack: contextlib.ExitStack) -> RunHost:
         default_backends=settings.backend,
         durability=_DURABILITY[settings.durability],
     )
-    journal = _open_journal(settings)
-    try:
-        host = RunHost(host_settings, journal)
-    except ServiceError as error:
-        journal.close()
-        raise StartError(f"--backend: {error.message}") from None
+    host = RunHost(host_settings, _open_journal(settings))
     stack.callback(host.close)
     return host
 

@@ -80,6 +80,10 @@ class ServerProcess:
         """Asks it to end with SIGTERM, waits, and returns its exit status."""
         return self._end(signal.SIGTERM)
 
+    def interrupt(self) -> int:
+        """Asks it to end with SIGINT, waits, and returns its exit status."""
+        return self._end(signal.SIGINT)
+
     def restart(self) -> None:
         """Kills it if it is running and starts it again on the same port."""
         self.kill()
