@@ -54,6 +54,20 @@ def to_value(value: Any) -> values_pb2.Value:
     return result
 
 
+def check_nesting(values: values_pb2.MapValue) -> None:
+    """Refuses what is nested too deep to be read back: parsers of protobuf have a limit of their own.
+
+    Raises:
+        ValueError: It has more than `NESTING_LIMIT` levels.
+    """
+    level = list(values.values.values())
+    for _ in range(NESTING_LIMIT):
+        level = [inner for value in level for inner in (*value.map_value.values.values(), *value.list_value.values)]
+        if not level:
+            return
+    raise ValueError(f"nested deeper than {NESTING_LIMIT} levels")
+
+
 def from_map(values: values_pb2.MapValue) -> dict[str, Any]:
     """Turns a map of the wire into a dict, ordered by key since the wire keeps no order."""
     return {key: from_value(values.values[key]) for key in sorted(values.values)}

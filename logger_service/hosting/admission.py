@@ -8,6 +8,7 @@ import numpy as np
 
 from logger_service.contract.errors import Reason, ServiceError
 from logger_service.contract.names import check_name
+from logger_service.contract.values import check_nesting
 from logger_service.contract.wire import MAX_COLUMNS, MAX_VALUES, points
 from logger_service.v1 import records_pb2
 
@@ -137,8 +138,18 @@ def _drop_bad_columns(
     return rejections
 
 
-def _admit_single(kind: str, record: records_pb2.TextRecord, known: Container[tuple[str, str]], now_ns: int) -> None:
-    if kind != "hparams":
+def _admit_single(
+    kind: str,
+    record: records_pb2.TextRecord | records_pb2.HparamsRecord,
+    known: Container[tuple[str, str]],
+    now_ns: int,
+) -> None:
+    if isinstance(record, records_pb2.HparamsRecord):
+        try:
+            check_nesting(record.hparams)
+        except ValueError as error:
+            raise ServiceError(Reason.INVALID_FIELD, f"hparams: {error}", field="hparams") from None
+    else:
         _checked(record.name, kind, known)
     if record.time_unix_nano == 0:
         record.time_unix_nano = now_ns

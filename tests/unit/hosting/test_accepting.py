@@ -9,7 +9,7 @@ import pytest
 
 from logger_service.contract.errors import Reason, ServiceError
 from logger_service.journal.sqlite import SqliteJournal
-from logger_service.v1 import query_service_pb2, records_pb2, run_service_pb2
+from logger_service.v1 import query_service_pb2, records_pb2, run_service_pb2, values_pb2
 from tests.unit.hosting.conftest import DEADLINE_S, Hosts, Writer, flush, lines, open_run, rows
 
 
@@ -159,7 +159,13 @@ def test_unary_calls_are_answered_once_per_request_id_also_after_a_crash(hosts: 
 def test_a_unary_call_is_refused_whole(hosts: Hosts) -> None:
     host = hosts.start()
     run_id = open_run(host).run_id
+    deep = values_pb2.MapValue()
+    level = deep
+    for _ in range(31):
+        level = level.values["k"].map_value
+    level.values["k"].int_value = 1
     for record, reason in (
+        (records_pb2.Record(hparams=records_pb2.HparamsRecord(hparams=deep)), Reason.INVALID_FIELD),
         (rows(("ok", "../x"), [1.0, 2.0]), Reason.INVALID_NAME),
         (records_pb2.Record(image=records_pb2.ImageRecord(name="i")), Reason.NOT_SERVED),
     ):
