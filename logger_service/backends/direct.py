@@ -30,7 +30,7 @@ WRITE_AFTER_S = 1.0
 """How long what is logged stays in memory at most."""
 WRITE_BYTES = 64 << 10
 """How much of it is written at once, without waiting for that time."""
-MOST_BYTES = 4 << 20
+MOST_BYTES = 1 << 20
 """With so much in memory, because the disk is slow or full, a call that logs writes itself, or raises."""
 
 _log = logging.getLogger(__name__)
@@ -147,7 +147,7 @@ class DirectSink:
         if self._buffer.size_bytes >= MOST_BYTES:
             with self._writing:
                 self._write()
-        elif self._buffer.size_bytes >= WRITE_BYTES:
+        elif self._buffer.size_bytes >= WRITE_BYTES and not self._wake.is_set():
             self._wake.set()
 
     def _write(self) -> None:
@@ -180,7 +180,7 @@ class DirectSink:
                     return
                 try:
                     self._write()
-                except Exception as error:  # noqa: BLE001 - the thread goes on; what it means, the next flush tells.
+                except Exception as error:  # The thread goes on; what it means, the next flush tells.
                     if not self._failing:
                         unforeseen = not isinstance(error, OSError)
                         _log.error("what was logged cannot be written: %s", error, exc_info=unforeseen)
