@@ -75,15 +75,16 @@ class Projector:
         """
         with self._busy:
             self._close_backend()
-            self.applied_points, self.rejected_points = self._committed_points
             self._unwritten = None
             with self._run.lock:
                 upto, bytes_upto = self._run.committed, self._run.accepted_bytes
+                position, lengths, state = self.checkpointed, dict(self._lengths), self._state
+                self.applied_points, self.rejected_points = self._committed_points
             backend = registry.backend_class(self.type)(
-                str(run_dir), self.options, lengths=None if adopt else self._lengths, state=self._state
+                str(run_dir), self.options, lengths=None if adopt else lengths, state=state
             )
             self._backend = backend
-            position = upto if adopt else self.checkpointed
+            position = upto if adopt else position
             replayed = position
             while position < upto:
                 batches = self._run.read_back(position, _SLICE_BYTES)
@@ -194,16 +195,15 @@ class Projector:
         assert self._backend is not None
         checkpoint = self._backend.checkpoint()
         self._written_bytes, self._oldest_write = 0, 0.0
-        self._lengths.update(checkpoint.lengths)
-        self._state = dict(checkpoint.state)
         position, counted = self.applied, (self.applied_points, self.rejected_points)
-        row = CursorRow(
-            self._run.run_id, self.type, position, *counted, json.dumps(self._state), dict(checkpoint.lengths)
-        )
+        state = dict(checkpoint.state)
+        row = CursorRow(self._run.run_id, self.type, position, *counted, json.dumps(state), dict(checkpoint.lengths))
 
         def committed() -> None:
-            self._committed_points = counted
-            self.checkpointed = position
+            # Together, and not before: a backend that is opened again meanwhile goes on from one checkpoint, not from two.
+            with self._run.lock:
+                self._lengths.update(checkpoint.lengths)
+                self._state, self._committed_points, self.checkpointed = state, counted, position
             self._run.trim()
 
         done: Callable[[], None] = committed

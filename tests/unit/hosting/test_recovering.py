@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from logger_service.contract.errors import Reason, ServiceError
+from logger_service.hosting.host import RunHost
 from logger_service.v1 import query_service_pb2, records_pb2
 from tests.unit.hosting.conftest import DEADLINE_S, Hosts, Writer, flush, lines, open_run, rows
 
@@ -235,6 +236,13 @@ def test_a_backlog_beyond_its_limit_is_refused_until_it_is_gone(hosts: Hosts) ->
     send_steps(Writer(host, run_id, writer.writer_id), len(taken), len(taken) + 10)
 
 
+def until_closed(host: RunHost, run_id: str) -> None:
+    run = host._runs[run_id]
+    until(lambda: not run.is_open)
+    with run.open_lock:  # held until its files are written and closed
+        pass
+
+
 def test_a_run_that_is_left_alone_is_closed_and_opens_again(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("logger_service.hosting.host._IDLE_CHECK_S", 0.05)
     host = hosts.start(idle_after_s=0.0)
@@ -243,10 +251,10 @@ def test_a_run_that_is_left_alone_is_closed_and_opens_again(hosts: Hosts, monkey
         writer = Writer(host, run_id)
         send_steps(writer, 10 * round, 10 * round + 10)
         writer.finish()
-        until(lambda: not host._runs[run_id].is_open)
+        until_closed(host, run_id)
         logged = host.log("LogScalar", run_id, rows("single", [1.0]), epoch=None, request_id="")
         assert logged.result(DEADLINE_S) == {"single": round}
-        until(lambda: not host._runs[run_id].is_open)
+        until_closed(host, run_id)
     assert lines(hosts.data_dir, "loss") == expected(30)
     assert len(lines(hosts.data_dir, "single")) == 3
     hosts.crash(host)
