@@ -29,8 +29,8 @@ INTERNAL_DIR = ".logger-service"
 """The server's own directory inside the data directory. No run can be called so: its name begins with a dot."""
 JOURNAL_FILE = "journal.sqlite"
 
-# How long it may take to write what is left. Less than the 30 s after which Kubernetes kills.
-_DRAIN_S = 20.0
+# How long it may take to write what is left. With twice the grace it stays below the 30 s after which Kubernetes kills.
+_DRAIN_S = 15.0
 # Streams and calls that have not ended by then are cut off: clients send what was not acknowledged again, elsewhere.
 _GRACE_S = 5.0
 
