@@ -23,8 +23,8 @@ EXIT_TIMEOUT_S = 5.0
 class Exiting(Protocol):
     """A sender, as this module sees it."""
 
-    def deliver(self, timeout_s: float) -> int:
-        """Delivers what it has; returns how many batches are left when the time is up."""
+    def deliver(self, timeout_s: float) -> str:
+        """Delivers what it has; returns what is left when the time is up, empty if nothing is."""
 
     def leave(self, timeout_s: float) -> None:
         """Says to the host that it is done."""
@@ -70,7 +70,7 @@ class _Hooks:
         for sender in senders:
             left = sender.deliver(max(0.0, deadline - time.monotonic()))
             if left and last:
-                _log.error("the process ends with %d batches that were not delivered", left)
+                _log.error("the process ends with %s that were not delivered", left)
             if last and not left and not hasattr(sys, "last_type"):
                 # A process that an exception ends leaves without a word, and its run counts as interrupted.
                 sender.leave(max(0.0, deadline - time.monotonic()))

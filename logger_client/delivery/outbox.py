@@ -129,11 +129,11 @@ class Outbox:
         with self._changed:
             return self.writer_id, self._window.last_sequence
 
-    def unacknowledged(self) -> tuple[int, int]:
-        """Returns how many batches, and points in them, the host has not acknowledged."""
+    @property
+    def acknowledged_in_all(self) -> tuple[int, int]:
+        """Up to which ordinal all is acknowledged, and how many points are."""
         with self._changed:
-            entries = self._window.unacknowledged()
-        return len(entries), sum(entry.points for entry in entries)
+            return self._window.acknowledged_ordinal, self._window.acknowledged_points
 
     def finish(self) -> None:
         """Nothing will be added any more: once all is sent, says so to the host."""

@@ -96,6 +96,7 @@ class Recorder:
         self._held_bytes = 0
         self._sealed: list[Sealed] = []
         self._ordinal = 0
+        self._sealed_points = 0
         self._dropped = 0
         self._dropped_in_all = 0
         self._undelivered = 0
@@ -276,6 +277,7 @@ class Recorder:
             return
         self._ordinal += 1
         points = buffer.points
+        self._sealed_points += points
         self._sealed.append(Sealed(self._ordinal, buffer.take(), points, size, self._dropped))
         self._dropped = 0
         self._held_bytes += size
@@ -328,6 +330,12 @@ class Recorder:
             self._seal(last_word=True)
             self._content.notify()
             return self._ordinal
+
+    @property
+    def sealed_in_all(self) -> tuple[int, int]:
+        """The last ordinal, and how many points were sealed up to it."""
+        with self._lock:
+            return self._ordinal, self._sealed_points
 
     @property
     def is_usable(self) -> bool:

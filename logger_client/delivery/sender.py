@@ -98,11 +98,18 @@ class Sender:
             dropped = 0
         return sum(len(records) for records, _ in parts)
 
-    def deliver(self, timeout_s: float | None) -> int:
-        """Waits until all that was logged so far is acknowledged; returns how many batches are not in time."""
+    def deliver(self, timeout_s: float | None) -> str:
+        """Waits until all that was logged so far is acknowledged, or never will be.
+
+        Returns:
+            What is left when the time is up, in words; empty: nothing.
+        """
         if self.outbox.wait_acknowledged(self._recorder.seal(), timeout_s) or self.outbox.failure:
-            return 0
-        return self.outbox.unacknowledged()[0]
+            return ""
+        ordinal, points = self._recorder.sealed_in_all
+        acknowledged_ordinal, acknowledged_points = self.outbox.acknowledged_in_all
+        batches = ordinal - acknowledged_ordinal
+        return f"{batches} batches with {points - acknowledged_points:,} points" if batches else ""
 
     def leave(self, timeout_s: float) -> None:
         """Has the host told that nothing more will come, and waits until it knows."""

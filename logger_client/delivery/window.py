@@ -45,12 +45,13 @@ class Window:
         max_bytes: How many bytes may be in flight, if they are more than `MIN_IN_FLIGHT` batches.
         last_sequence: The last number given.
         acknowledged_ordinal: All that was sealed up to this number is acknowledged.
+        acknowledged_points: So many points are.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self.last_sequence = 0
-        self.acknowledged_ordinal = 0
+        self.acknowledged_ordinal = self.acknowledged_points = 0
         self._backlog: deque[Entry] = deque()
         self._held: deque[Entry] = deque()
         self._resend: deque[Entry] = deque()
@@ -111,6 +112,7 @@ class Window:
                 self._in_flight -= 1
                 self._in_flight_bytes -= len(entry.records)
                 self.acknowledged_ordinal = max(self.acknowledged_ordinal, entry.ordinal)
+                self.acknowledged_points += entry.points
                 newly.append(entry)
             if entry.receipt is not None and entry.sequence <= applied:
                 entry.receipt.settle()

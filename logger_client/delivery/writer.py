@@ -89,11 +89,9 @@ class Writer:
     def _flush(self, timeout_s: float | None, level: FlushLevel) -> run_service_pb2.Ledger | None:
         deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         outbox = self._sender.outbox
-        if self._sender.deliver(timeout_s):
-            batches, points = outbox.unacknowledged()
+        if left := self._sender.deliver(timeout_s):
             raise TimeoutError(
-                f"{batches} batches with {points:,} points are unsent, or not acknowledged by "
-                f"{self._transport.target}, after {timeout_s:g} s"
+                f"{left} are unsent, or not acknowledged by {self._transport.target}, after {timeout_s:g} s"
             )
         ledger = self._flush_run(level, deadline)
         if undelivered := self._recorder.take_undelivered():
