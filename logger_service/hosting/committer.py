@@ -21,6 +21,7 @@ _GROUP_BYTES = 8 << 20
 _GROUP_CHANGES = 8192
 _TRIM_BATCHES = 1000
 _GROUPS_PER_TRIM = 32
+_LOOK_S = 0.25
 _RETRY_FIRST_S = 0.05
 _RETRY_MOST_S = 2.0
 
@@ -49,6 +50,8 @@ class Committer:
         self._wake = threading.Condition()
         self._closing = False
         self._failing = False
+        self.ending = False
+        """Whether those who wait give up when the journal cannot be written."""
         self.commits = 0
         """How many transactions were committed."""
         self._thread = threading.Thread(target=self._work, name="journal-committer", daemon=True)
@@ -68,10 +71,24 @@ class Committer:
         self._put((changes, owner, note))
 
     def commit(self, changes: Sequence[Change]) -> None:
-        """Submits changes and waits until they are durable."""
+        """Submits changes and waits until they are durable.
+
+        Raises:
+            OSError: The journal cannot be written, and the host is ending. They are still queued.
+        """
         durable = threading.Event()
         self.submit(changes, durable.set)
-        durable.wait()
+        self.wait(durable)
+
+    def wait(self, durable: threading.Event) -> None:
+        """Waits for an event that a commit sets.
+
+        Raises:
+            OSError: As `commit`.
+        """
+        while not durable.wait(_LOOK_S):
+            if self.ending and self._failing:
+                raise OSError("the journal cannot be written")
 
     def _put(self, item: _Item) -> None:
         with self._wake:

@@ -339,8 +339,12 @@ class RunHost:
     def drain(self) -> None:
         """Refuses what is new, and applies, fsyncs and closes all runs; blocks."""
         self._context.draining = True
+        self._committer.ending = True
         self._openers.shutdown(wait=True, cancel_futures=True)
         for run in list(self._runs.values()):
+            if self._committer.failing:
+                _log.error("the journal cannot be written: runs are left as they are and recovered at the next start")
+                return
             try:
                 close_backends(run, only_if_idle=False)
             except Exception:  # what cannot be written now is in the journal; the other runs are closed all the same
@@ -349,6 +353,7 @@ class RunHost:
     def close(self) -> None:
         """Ends the threads and closes the journal. What was not drained is recovered at the next start."""
         self._context.draining = True
+        self._committer.ending = True
         self._openers.shutdown(wait=True, cancel_futures=True)
         self._pool.close()
         self._committer.close()

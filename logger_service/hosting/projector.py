@@ -200,7 +200,7 @@ class Projector:
         row = CursorRow(self._run.run_id, self.type, position, *counted, json.dumps(state), dict(checkpoint.lengths))
 
         def committed() -> None:
-            # Together, and not before: a backend that is opened again meanwhile goes on from one checkpoint, not from two.
+            # Together, and not before: a backend that is opened again meanwhile goes on from one checkpoint.
             with self._run.lock:
                 self._lengths.update(checkpoint.lengths)
                 self._state, self._committed_points, self.checkpointed = state, counted, position
@@ -216,4 +216,4 @@ class Projector:
 
         self._run.submit_with_counters([row], done)
         if wait:
-            durable.wait()
+            self._run.context.committer.wait(durable)

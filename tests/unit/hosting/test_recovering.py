@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 
 from logger_service.contract.errors import Reason, ServiceError
 from logger_service.hosting.host import RunHost
+from logger_service.journal.sqlite import SqliteJournal
 from logger_service.v1 import query_service_pb2, records_pb2
 from tests.unit.hosting.conftest import DEADLINE_S, Hosts, Writer, flush, lines, open_run, rows
 
@@ -268,3 +271,35 @@ def test_accepted_batches_beyond_the_memory_budget_are_read_back(hosts: Hosts) -
     send_steps(Writer(host, run_id), 0, 500)
     flush(host, run_id)
     assert lines(hosts.data_dir, "loss") == expected(500)
+
+
+def test_a_host_whose_journal_cannot_be_written_ends_and_goes_on_later(
+    hosts: Hosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = hosts.start()
+    run_id = open_run(host).run_id
+    writer = Writer(host, run_id)
+    send_steps(writer, 0, 10)
+    commit = SqliteJournal.commit
+    full = threading.Event()
+
+    def fail(journal: SqliteJournal, changes: object, now_ns: int) -> None:
+        full.set()
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(SqliteJournal, "commit", fail)
+    writer.send(rows("loss", [1.25], [10]))
+    assert full.wait(DEADLINE_S)
+    until(lambda: host._committer.failing)
+    with pytest.raises(ServiceError) as refused:
+        open_run(host, "other")
+    assert refused.value.reason is Reason.JOURNAL_UNAVAILABLE
+    hosts.end(host)
+    assert writer.accepted == 1, "what could not be journaled was acknowledged"
+    monkeypatch.setattr(SqliteJournal, "commit", commit)
+
+    host = hosts.start()
+    again = Writer(host, run_id, writer.writer_id)
+    send_steps(again, 10, 20)
+    flush(host, run_id)
+    assert lines(hosts.data_dir, "loss") == expected(20)
