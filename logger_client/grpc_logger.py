@@ -99,7 +99,7 @@ class GrpcLogger(ServiceLogger):
         for place in _PLACES:
             if given.get(place) is not None:
                 raise ValueError(f"{place} cannot be given with service_backend='grpc': the server says where files go")
-        allowed = set(inspect.signature(cls).parameters) - {"exp_name", "backends"}
+        allowed = set(inspect.signature(cls.__init__).parameters) - {"self", "exp_name", "backends"}
         if unknown := sorted(set(options) - allowed):
             raise TypeError(f"service_backend_options has {', '.join(unknown)}; known are {', '.join(sorted(allowed))}")
         target = options.get("target") or os.environ.get(TARGET_VARIABLE)

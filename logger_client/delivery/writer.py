@@ -90,6 +90,8 @@ class Writer:
         deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         outbox = self._sender.outbox
         if left := self._sender.deliver(timeout_s):
+            if timeout_s is None:  # Another thread has shut it down.
+                raise LoggerClosedError
             raise TimeoutError(
                 f"{left} are unsent, or not acknowledged by {self._transport.target}, after {timeout_s:g} s"
             )

@@ -22,7 +22,9 @@ from logger_service.v1 import (
 )
 
 Requests: TypeAlias = "Iterator[logging_service_pb2.LogStreamRequest]"
-Script: TypeAlias = "Callable[[logging_service_pb2.Hello, Requests, Any], Iterator[logging_service_pb2.LogStreamResponse]]"
+Script: TypeAlias = (
+    "Callable[[logging_service_pb2.Hello, Requests, Any], Iterator[logging_service_pb2.LogStreamResponse]]"
+)
 """What a stream does, as a generator: given its Hello, what follows it, and gRPC's context, it yields the answers."""
 
 LIMITS = logging_service_pb2.ServerLimits(

@@ -306,9 +306,13 @@ def test_a_synchronous_call_raises_after_its_time_and_the_rest_is_told_later(scr
     with pytest.raises(DeliveryPending, match="do not log it again"):
         logger.log_scalar("x", 1.0, 0)
     late.set()
-    with pytest.raises(DeliveryError, match="after all not"):
-        while True:  # Until it has come.
+
+    def flush_until_it_has_come() -> None:
+        while True:
             logger.flush()
+
+    with pytest.raises(DeliveryError, match="after all not"):
+        flush_until_it_has_come()
 
 
 def test_a_synchronous_call_survives_a_broken_stream(scripted, connect):
