@@ -70,7 +70,7 @@ class _Hooks:
         for sender in senders:
             left = sender.deliver(max(0.0, deadline - time.monotonic()))
             if left and last:
-                _log.error("the process ends with %s that were not delivered", left)
+                _log.error("the process ends before this was delivered: %s", left)
             if last and not left and not hasattr(sys, "last_type"):
                 # A process that an exception ends leaves without a word, and its run counts as interrupted.
                 sender.leave(max(0.0, deadline - time.monotonic()))

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 
+from logger_client.delivery import words
 from logger_service.contract.errors import Reason
 from logger_service.v1 import records_pb2
 
@@ -37,7 +38,7 @@ class Failures:
             self._unreported[what if kept else "other reasons"] += points
             due = self._may_log(what)
         if due:
-            _log.error("run %s: %d points were not delivered: %s", self._run_name, points, what)
+            _log.error("run %s: not delivered: %s: %s", self._run_name, words.points(points), what)
 
     def _may_log(self, what: str) -> bool:
         """Whether it is time: each reason at most once in 10 s, and only so many reasons."""
@@ -67,7 +68,7 @@ class Failures:
         """Returns in words what is new since the last call; empty: nothing."""
         with self._lock:
             unreported, self._unreported = self._unreported, Counter()
-        parts = [f"{points:,} points: {what}" if points else what for what, points in unreported.items()]
+        parts = [f"{words.points(points)}: {what}" if points else what for what, points in unreported.items()]
         return "not delivered: " + "; ".join(parts) if parts else ""
 
 

@@ -26,7 +26,13 @@ OnFull = Literal["wait", "drop"]
 SEAL_BYTES = 256 << 10
 """A buffer of this size is sent at once: some 10,000 scalars, or 32,000 values that are logged by the hundred."""
 LINGER_S = 0.02
-"""How long a smaller one may wait for more."""
+"""How long a smaller one waits for more."""
+LINGER_UNACKNOWLEDGED_S = 0.25
+"""How long it waits for more at most while something sent before is not acknowledged yet.
+
+So a server that has more writers than it can answer at once is sent larger batches rather than more of them, as TCP does
+by Nagle's algorithm.
+"""
 WARN_EVERY_S = 10.0
 """How often it is said that a buffer is full."""
 _RECORD_BYTES = 64  # More than what a record of a text needs beside name and text.
@@ -305,12 +311,19 @@ class Recorder:
                 self._wake_bytes = 0
                 self._content.wait()
             self._wake_bytes = self._seal_bytes
-            if not self._sealed and self._state is _State.OPEN:
-                self._content.wait(LINGER_S)
+            self._linger()
             if not self._sealed:
                 self._seal()
             sealed, self._sealed = self._sealed, []
             return sealed
+
+    def _linger(self) -> None:
+        begun = time.monotonic()
+        left = LINGER_S
+        while left > 0 and not self._sealed and self._state is _State.OPEN:
+            self._content.wait(left)
+            most = LINGER_UNACKNOWLEDGED_S if self._held_bytes else LINGER_S
+            left = begun + most - time.monotonic()
 
     def release(self, size_bytes: int) -> None:
         """Gives back room: something is acknowledged, or turned out to be smaller."""
@@ -319,6 +332,8 @@ class Recorder:
             self._update()
             if not self._full:
                 self._room.notify_all()
+            if not self._held_bytes:
+                self._content.notify()
 
     def seal(self) -> int:
         """Has the sender take at once what there is.

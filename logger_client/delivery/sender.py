@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from logger_client.delivery import exiting, fork
+from logger_client.delivery import exiting, fork, words
 from logger_client.delivery.encoding import HEADER_BYTES, serialize_records
 from logger_client.delivery.failures import Failures
 from logger_client.delivery.identity import RunIdentity
@@ -26,6 +26,7 @@ _log = logging.getLogger("logger_client")
 
 _REOPEN_TIMEOUT_S = 30.0
 _REMIND_EVERY_S = 60.0
+_FINISH_ATTEMPTS = 5
 _JOIN_S = 0.5
 
 
@@ -109,7 +110,9 @@ class Sender:
         ordinal, points = self._recorder.sealed_in_all
         acknowledged_ordinal, acknowledged_points = self.outbox.acknowledged_in_all
         batches = ordinal - acknowledged_ordinal
-        return f"{batches} batches with {points - acknowledged_points:,} points" if batches else ""
+        if not batches:
+            return ""
+        return f"{words.counted(batches, 'batch', 'batches')} with {words.points(points - acknowledged_points)}"
 
     def leave(self, timeout_s: float) -> None:
         """Has the host told that nothing more will come, and waits until it knows."""
@@ -183,7 +186,8 @@ class Sender:
         try:
             asked_s = stream.run()
         except CallFailed as failure:
-            if self.outbox.is_done:
+            # That nothing more will come is worth some attempts to say, once the host has everything, but not all.
+            if self.outbox.is_done or (attempt >= _FINISH_ATTEMPTS and self.outbox.mark_finished()):
                 return 0.0
             return self._recover(failure, 0 if stream.got_on else attempt)
         if self.outbox.mark_finished():

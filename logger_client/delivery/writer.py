@@ -93,7 +93,7 @@ class Writer:
             if timeout_s is None:  # Another thread has shut it down.
                 raise LoggerClosedError
             raise TimeoutError(
-                f"{left} are unsent, or not acknowledged by {self._transport.target}, after {timeout_s:g} s"
+                f"unsent, or not acknowledged by {self._transport.target}, after {timeout_s:g} s: {left}"
             )
         ledger = self._flush_run(level, deadline)
         if undelivered := self._recorder.take_undelivered():

@@ -83,7 +83,7 @@ os.kill(int(sys.argv[2]), signal.SIGKILL)
 logger.log_metrics({"x": 2.0, "y": 3.0})
 """
     done = run_python(START + code, server.address, str(server.pid))
-    assert "the process ends with 1 batches with 2 points that were not delivered" in done.stderr
+    assert "the process ends before this was delivered: 1 batch with 2 points" in done.stderr
 
 
 def log_as_worker(logger, number: int) -> None:
@@ -213,7 +213,7 @@ except TimeoutError as error:
     done = run_python(START + code, server.address, str(server.pid))
     first, second = done.stdout.splitlines()
     assert first == "interrupted"
-    assert "1 batches with 1 points" in second
+    assert "1 batch with 1 point" in second
 
 
 def test_a_stopped_server_holds_nobody_up(server, run_python):

@@ -148,7 +148,7 @@ def test_a_closed_run_is_reported_and_can_be_opened_again(server, connect):
         runs = run_service_pb2_grpc.RunServiceStub(channel)
         runs.CloseRun(run_service_pb2.CloseRunRequest(run_id=logger.run_id), timeout=60)
     logger.log_scalar("x", 2.0)
-    with pytest.raises(RuntimeError, match=r"1 points: .*RUN_CLOSED") as raised:
+    with pytest.raises(RuntimeError, match=r"1 point: .*RUN_CLOSED") as raised:
         logger.flush()
     assert raised.value.ledger.accepted == 1
     again = connect(server)

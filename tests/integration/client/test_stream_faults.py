@@ -199,7 +199,7 @@ def test_refusals_for_good_end_delivery_and_are_raised_once(scripted, connect, c
     assert not logger.is_alive
     logger.flush()
     logger.log_scalar("x", 3.0, 1)
-    with pytest.raises(DeliveryError, match="1 points"):
+    with pytest.raises(DeliveryError, match="1 point:"):
         logger.shutdown()
 
 
@@ -230,7 +230,7 @@ def test_rejections_are_raised_once_though_the_host_repeats_them(scripted, conne
     server = scripted(rejects, repeats)
     logger = connect(server)
     logger.log_scalar("x", 1.0, 0)
-    with pytest.raises(DeliveryError, match=r"1 points: refused by the server \(INVALID_FIELD\): names: 'x' is bad"):
+    with pytest.raises(DeliveryError, match=r"1 point: refused by the server \(INVALID_FIELD\): names: 'x' is bad"):
         logger.flush()
     logger.log_scalar("y", 1.0, 0)
     logger.flush()
