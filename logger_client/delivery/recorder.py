@@ -30,8 +30,8 @@ LINGER_S = 0.02
 LINGER_UNACKNOWLEDGED_S = 0.25
 """How long it waits for more at most while something sent before is not acknowledged yet.
 
-So a server that has more writers than it can answer at once is sent larger batches rather than more of them, as TCP does
-by Nagle's algorithm.
+So a server that has more writers than it can answer at once is sent larger batches rather than more of them, as TCP
+does by Nagle's algorithm.
 """
 WARN_EVERY_S = 10.0
 """How often it is said that a buffer is full."""
