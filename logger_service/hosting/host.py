@@ -336,19 +336,26 @@ class RunHost:
 
     # Life
 
-    def drain(self) -> None:
-        """Refuses what is new, and applies, fsyncs and closes all runs; blocks."""
+    def drain(self) -> bool:
+        """Refuses what is new, and applies, fsyncs and closes all runs; blocks.
+
+        Returns:
+            Whether everything was written. If not, the next start does it, from the journal.
+        """
         self._context.draining = True
         self._committer.ending = True
         self._openers.shutdown(wait=True, cancel_futures=True)
+        drained = True
         for run in list(self._runs.values()):
             if self._committer.failing:
-                _log.error("the journal cannot be written: runs are left as they are and recovered at the next start")
-                return
+                _log.error("the journal cannot be written: runs are left as they are")
+                return False
             try:
                 close_backends(run, only_if_idle=False)
             except Exception:  # what cannot be written now is in the journal; the other runs are closed all the same
-                _log.exception("run %s was not closed cleanly; it is recovered at the next start", run.name)
+                _log.exception("run %s was not closed cleanly", run.name)
+                drained = False
+        return drained
 
     def close(self) -> None:
         """Ends the threads and closes the journal. What was not drained is recovered at the next start."""

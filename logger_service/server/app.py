@@ -148,11 +148,10 @@ async def _serve(address: Address, host: RunHost) -> None:
     await server.drain(_GRACE_S)
     drained = loop.run_in_executor(None, host.drain)
     done, _ = await asyncio.wait([drained], timeout=_DRAIN_S)
-    if not done:
+    if not done or not drained.result():
         # A full disk, or a backend that hangs. Threads that wait for it would keep the process: it ends without them.
         log.error("ended without writing everything; the next start does, from the journal")
         os._exit(1)
-    drained.result()
     await server.stop(_GRACE_S)
     log.info("ended")
 
