@@ -83,7 +83,7 @@ def _medians(
 ) -> dict[str, float]:
     """Returns the median microseconds of a call by kind of logger."""
     times: dict[str, list[float]] = {kind: [] for kind in calls}
-    for turn in range(3 if quick else 7):
+    for turn in range(2 if quick else 5):
         for kind, count in calls.items():
             with subjects.open(kind) as logger:
                 call = make(logger)

@@ -6,13 +6,14 @@ On the wire it does what a `GrpcLogger` does: a connection of its own, batches a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from typing import Any
 
 import grpc
 
-from logger_client.delivery.recorder import LINGER_S
+from logger_client.delivery.recorder import LINGER_S, LINGER_UNACKNOWLEDGED_S
 from logger_client.delivery.window import MIN_IN_FLIGHT
 from logger_service.v1 import (
     logging_service_pb2,
@@ -78,6 +79,8 @@ class LeanWriter:
         while sent < calls:
             await self._until(lambda: bool(self._calls))
             await asyncio.sleep(LINGER_S)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._until(lambda: not self._in_flight), LINGER_UNACKNOWLEDGED_S - LINGER_S)
             await self._until(lambda: len(self._in_flight) < MIN_IN_FLIGHT)
             taken, self._calls = self._calls, []
             self._sequence += 1

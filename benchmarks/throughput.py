@@ -28,7 +28,7 @@ def _log_scalars(logger: Any, calls: int) -> int:
 def measure(subjects: Subjects, *, quick: bool) -> list[Result]:
     """Returns scalars a second of GrpcLogger and of the direct CSVLogger beside TorchRL's."""
     share = 5 if quick else 1
-    turns = 2 if quick else 4
+    turns = 2 if quick else 3
 
     def rates(log: Callable[[Any, int], int], calls: dict[tuple[str, str], int]) -> dict[tuple[str, str], float]:
         found: dict[tuple[str, str], list[float]] = {subject: [] for subject in calls}
@@ -51,7 +51,7 @@ def measure(subjects: Subjects, *, quick: bool) -> list[Result]:
             ("grpc", "applied"): 40_000,
             ("direct", ""): 20_000,
             ("torchrl", ""): 1_000,
-            ("torchrl-process", ""): 300,
+            ("torchrl-process", ""): 200,
         },
     )
     scalars = rates(
@@ -61,7 +61,7 @@ def measure(subjects: Subjects, *, quick: bool) -> list[Result]:
             ("grpc", "applied"): 1_000_000,
             ("direct", ""): 500_000,
             ("torchrl", ""): 50_000,
-            ("torchrl-process", ""): 500,
+            ("torchrl-process", ""): 300,
         },
     )
     process, local = ("torchrl-process", ""), ("torchrl", "")
