@@ -16,11 +16,13 @@ from logger_service.contract.errors import Reason, ServiceError
 from logger_service.contract.names import check_exp_name, check_namespace
 from logger_service.contract.values import from_map
 from logger_service.hosting import identity
+from logger_service.hosting.accepting import Entrance
 from logger_service.hosting.committer import Committer
+from logger_service.hosting.context import HostContext
 from logger_service.hosting.ledger import describe, ledger_of, points_of, writers_of
 from logger_service.hosting.opening import close_backends, open_run
 from logger_service.hosting.pool import Task, TaskPool
-from logger_service.hosting.run import HostContext, Run
+from logger_service.hosting.run import Run
 from logger_service.hosting.settings import HostSettings
 from logger_service.hosting.tail import TailBudget
 from logger_service.hosting.unary import Steps, UnaryDoor, request_key
@@ -57,6 +59,7 @@ class RunHost:
         self._lock = threading.Lock()
         self._runs: dict[str, Run] = {}
         self._by_name: dict[tuple[str, str], Run] = {}
+        self._entrances: dict[str, Entrance] = {}
         self._doors: dict[str, UnaryDoor] = {}
         self._housekeeping = Task(self._close_idle)
 
@@ -81,7 +84,7 @@ class RunHost:
                 )
                 continue
             self._add(run)
-            if not run.row.closed and any(projector.applied < run.committed for projector in run.projectors):
+            if not run.row.closed and any(projector.applied < run.log.committed for projector in run.projectors):
                 self._openers.submit(self._open_in_background, run)
         self._openers.submit(self._adopt_all)
         self._pool.schedule(self._housekeeping, _IDLE_CHECK_S)
@@ -111,8 +114,9 @@ class RunHost:
         self._committer.commit([])  # the run is known for good before anybody is told its id
         self._open(run)
         if run.row.closed:
-            run.remember({"closed": False})
-        self._raise_epoch(run, request.epoch)
+            run.remember(closed=False)
+        run.raise_epoch(request.epoch)
+        self._committer.commit([])
         response = run_service_pb2.OpenRunResponse(
             run_id=run.run_id,
             epoch=run.row.epoch,
@@ -175,7 +179,9 @@ class RunHost:
     def _add(self, run: Run) -> None:
         self._runs[run.run_id] = run
         self._by_name[run.row.namespace, run.row.exp_name] = run
-        self._doors[run.run_id] = UnaryDoor(run)
+        entrance = Entrance(run)
+        self._entrances[run.run_id] = entrance
+        self._doors[run.run_id] = UnaryDoor(entrance)
 
     def _open(self, run: Run) -> None:
         try:
@@ -183,12 +189,6 @@ class RunHost:
         except OSError as error:
             _log.exception("run %s cannot be opened", run.name)
             raise ServiceError(Reason.JOURNAL_UNAVAILABLE, "the run's files cannot be opened at present") from error
-
-    @staticmethod
-    def _raise_epoch(run: Run, epoch: int) -> None:
-        if epoch > run.row.epoch:
-            run.remember({"epoch": epoch})
-            identity.write(run.directory, run.identity)
 
     def _run(self, run_id: str) -> Run:
         if not run_id:
@@ -228,7 +228,7 @@ class RunHost:
                 self._open(run)
             with run.lock:
                 if run.is_open or run.row.closed:
-                    return run.connect(hello)
+                    return self._entrances[run.run_id].connect(hello)
 
     def log(
         self, method: str, run_id: str, record: records_pb2.Record, *, epoch: int | None, request_id: str
@@ -288,7 +288,7 @@ class RunHost:
             if request.level == run_service_pb2.FLUSH_LEVEL_ACCEPTED:
                 tell()
             else:
-                run.when_applied(request.writer_id, tell)
+                run.when_writer_applied(request.writer_id, tell)
 
         run.when_durable(request.writer_id, request.sequence, durable)
         return told
@@ -301,7 +301,7 @@ class RunHost:
         """
         run = self._run(run_id)
         if not run.row.closed:
-            run.remember({"closed": True})
+            run.remember(closed=True)
         close_backends(run, only_if_idle=False)
         return ledger_of(run)
 

@@ -7,8 +7,6 @@ import time
 from logger_service.hosting import identity
 from logger_service.hosting.run import Run
 
-_READ_BYTES = 1 << 20
-
 
 def open_run(run: Run) -> None:
     """Opens the run's backends, if they are not open: blocks until they are recovered and the journal knows it."""
@@ -22,11 +20,10 @@ def open_run(run: Run) -> None:
         newer = claimed is not None and claimed.run_id == run.run_id and claimed.epoch > run.row.epoch
         adopt = existed and (run.is_unknown or newer)
         if newer and claimed is not None:
-            run.remember({"epoch": claimed.epoch})
+            run.remember(epoch=claimed.epoch)
         if claimed != run.identity:
             identity.write(directory, run.identity)
-        if not run.is_counted:
-            _count_tail(run)
+        run.log.count_tail()
         for projector in run.projectors:
             projector.recover(directory, adopt=adopt)
         with run.lock:
@@ -60,17 +57,3 @@ def close_backends(run: Run, *, only_if_idle: bool) -> bool:
             projector.finish()
     run.got_on()
     return True
-
-
-def _count_tail(run: Run) -> None:
-    """Counts the rows of batches that are newer than the counters that the journal holds."""
-    position = run.counters_position
-    while position < run.committed:
-        batches = run.read_back(position, _READ_BYTES)
-        if not batches:
-            break
-        with run.lock:
-            for accepted in batches:
-                run.counters.fill(accepted.batch)
-        position = batches[-1].position
-    run.is_counted = True

@@ -8,18 +8,16 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from logger_service.backends import registry
-from logger_service.backends.base import Backend
-from logger_service.hosting import recovery
+from logger_service.backends.base import Backend, Recovery
+from logger_service.hosting.context import HostContext
 from logger_service.hosting.pool import Task
+from logger_service.hosting.run_log import RunLog
 from logger_service.hosting.tail import Accepted
 from logger_service.journal.base import CursorRow, RejectionRow
 from logger_service.v1 import records_pb2
-
-if TYPE_CHECKING:
-    from logger_service.hosting.run import Run
 
 _log = logging.getLogger(__name__)
 
@@ -28,17 +26,66 @@ _RETRY_FIRST_S = 0.2
 _RETRY_MOST_S = 30.0
 
 
+class Owner(Protocol):
+    """Who has a projector: the run, as far as its projectors know it."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in the log."""
+        ...
+
+    @property
+    def directory(self) -> Path:
+        """Where its files are."""
+        ...
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its backends are to get on."""
+        ...
+
+    def got_on(self) -> None:
+        """A projector has written more."""
+        ...
+
+    def checkpointed(self) -> None:
+        """A projector's checkpoint is durable."""
+        ...
+
+    def recovered(self, found: Recovery, *, adopted: bool) -> int:
+        """Takes over what a recovery found.
+
+        Returns:
+            How many points the files hold that no writer of this journal wrote.
+        """
+        ...
+
+    def refused(self, writer_id: str, told: records_pb2.BatchRejections) -> None:
+        """A backend refused records for good, and the journal knows it."""
+        ...
+
+
 class Projector:
     """One backend of one run. Its steps run in the host's pool, one at a time.
 
     Args:
-        run: The run.
+        context: What all runs share.
+        owner: The run.
+        log: What it has accepted.
         type: The backend's type.
         options: Its options.
         cursor: Where the journal has it; None: it has not.
     """
 
-    def __init__(self, run: Run, type: str, options: dict[str, Any], cursor: CursorRow | None) -> None:
+    def __init__(
+        self,
+        context: HostContext,
+        owner: Owner,
+        log: RunLog,
+        type: str,
+        options: dict[str, Any],
+        cursor: CursorRow | None,
+    ) -> None:
         self.type = type
         self.options = options
         self.task = Task(self._step)
@@ -52,7 +99,9 @@ class Projector:
         """Why it does not get on, for the user; empty: it does."""
         self.checkpointed = self.applied
         """The position up to which everything is fsynced and the journal knows it."""
-        self._run = run
+        self._context = context
+        self._owner = owner
+        self._log = log
         self._busy = threading.RLock()
         self._backend: Backend | None = None
         self._lengths: dict[str, int] = dict(cursor.lengths) if cursor else {}
@@ -76,8 +125,8 @@ class Projector:
         with self._busy:
             self._close_backend()
             self._unwritten = None
-            with self._run.lock:
-                upto, bytes_upto = self._run.committed, self._run.accepted_bytes
+            with self._log.lock:
+                upto, bytes_upto = self._log.committed, self._log.accepted_bytes
                 position, lengths, state = self.checkpointed, dict(self._lengths), self._state
                 self.applied_points, self.rejected_points = self._committed_points
             backend = registry.backend_class(self.type)(
@@ -87,7 +136,7 @@ class Projector:
             position = upto if adopt else position
             replayed = position
             while position < upto:
-                batches = self._run.read_back(position, _SLICE_BYTES)
+                batches = self._log.read_back(position, _SLICE_BYTES)
                 if not batches:
                     break
                 for accepted in batches:
@@ -96,14 +145,14 @@ class Projector:
                 position = batches[-1].position
             found = backend.end_recovery()
             self.applied, self.applied_bytes = upto, bytes_upto
-            self.applied_points += recovery.take_over(self._run, found, adopted=adopt)
+            self.applied_points += self._owner.recovered(found, adopted=adopt)
             if adopt or replayed < upto or found.kept or found.mended or found.short:
                 self._commit_checkpoint(wait=True)
 
     def finish(self) -> None:
         """Applies all there is, fsyncs it, commits the cursor and closes the backend."""
         with self._busy:
-            while self._backend is not None and self.applied < self._run.committed:
+            while self._backend is not None and self.applied < self._log.committed:
                 self._slice(self._backend)
             if self._backend is not None and self._oldest_write:
                 self._commit_checkpoint(wait=True)
@@ -123,35 +172,35 @@ class Projector:
             except Exception as error:  # a failing backend must not stop the others: it is tried again
                 delay, self._retry_s = self._retry_s, min(self._retry_s * 2, _RETRY_MOST_S)
                 if not self.problem:
-                    _log.exception("backend %s of run %s failed; trying again", self.type, self._run.name)
+                    _log.exception("backend %s of run %s failed; trying again", self.type, self._owner.name)
                 self.problem = (
                     f"{self.type} fails at present ({type(error).__name__}); what was accepted is kept and tried again"
                 )
                 return delay
 
     def _get_on(self) -> float | None:
-        if not self._run.is_open:
+        if not self._owner.is_open:
             return None
         if self._backend is None:
-            self.recover(self._run.directory, adopt=False)
-            self._run.got_on()
+            self.recover(self._owner.directory, adopt=False)
+            self._owner.got_on()
         assert self._backend is not None
-        if self._unwritten is not None or self.applied < self._run.committed:
+        if self._unwritten is not None or self.applied < self._log.committed:
             self._slice(self._backend)
-            self._run.got_on()
+            self._owner.got_on()
         if self.problem:
-            _log.warning("backend %s of run %s works again", self.type, self._run.name)
+            _log.warning("backend %s of run %s works again", self.type, self._owner.name)
             self.problem = ""
         self._retry_s = _RETRY_FIRST_S
-        if self.applied < self._run.committed:
+        if self.applied < self._log.committed:
             return 0.0
         return self._checkpoint_when_due()
 
     def _slice(self, backend: Backend) -> None:
         """Applies and writes at most a slice."""
         if self._unwritten is None:
-            batches = self._run.accepted_after(self.applied, _SLICE_BYTES)
-            upto = batches[-1].position if batches else self._run.committed
+            batches = self._log.after(self.applied, _SLICE_BYTES)
+            upto = batches[-1].position if batches else self._log.committed
             try:
                 for accepted in batches:
                     self._apply(backend, accepted)
@@ -176,15 +225,15 @@ class Projector:
 
     def _report(self, accepted: Accepted, rejections: list[records_pb2.Rejection]) -> None:
         told = records_pb2.BatchRejections(sequence=accepted.sequence, rejections=rejections, backend=self.type)
-        row = RejectionRow(self._run.run_id, accepted.writer_id, accepted.sequence, self.type, told.SerializeToString())
-        self._run.context.committer.submit([row], lambda: self._run.refused_later(accepted.writer_id, told))
+        row = RejectionRow(self._log.run_id, accepted.writer_id, accepted.sequence, self.type, told.SerializeToString())
+        self._context.committer.submit([row], lambda: self._owner.refused(accepted.writer_id, told))
 
     # Checkpoints
 
     def _checkpoint_when_due(self) -> float | None:
         if not self._oldest_write:
             return None
-        settings = self._run.context.settings
+        settings = self._context.settings
         left = self._oldest_write + settings.checkpoint_after_s - time.monotonic()
         if left <= 0 or self._written_bytes >= settings.checkpoint_after_bytes:
             self._commit_checkpoint(wait=False)
@@ -197,14 +246,14 @@ class Projector:
         self._written_bytes, self._oldest_write = 0, 0.0
         position, counted = self.applied, (self.applied_points, self.rejected_points)
         state = dict(checkpoint.state)
-        row = CursorRow(self._run.run_id, self.type, position, *counted, json.dumps(state), dict(checkpoint.lengths))
+        row = CursorRow(self._log.run_id, self.type, position, *counted, json.dumps(state), dict(checkpoint.lengths))
 
         def committed() -> None:
             # Together, and not before: a backend that is opened again meanwhile goes on from one checkpoint.
-            with self._run.lock:
+            with self._log.lock:
                 self._lengths.update(checkpoint.lengths)
                 self._state, self._committed_points, self.checkpointed = state, counted, position
-            self._run.trim()
+            self._owner.checkpointed()
 
         done: Callable[[], None] = committed
         if wait:
@@ -214,6 +263,6 @@ class Projector:
                 committed()
                 durable.set()
 
-        self._run.submit_with_counters([row], done)
+        self._log.submit_with_counters([row], done)
         if wait:
-            self._run.context.committer.wait(durable)
+            self._context.committer.wait(durable)

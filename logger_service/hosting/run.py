@@ -1,4 +1,4 @@
-"""One run in memory: its writers, its automatic steps, its newest batches, its projectors, and how a batch gets in."""
+"""One run in memory: who it is, what it has accepted, its writers, its projectors, and what its owner should know."""
 
 from __future__ import annotations
 
@@ -6,70 +6,27 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from logger_service.backends import registry
-from logger_service.backends.base import RECORD_KINDS
+from logger_service.backends.base import Recovery
 from logger_service.contract.errors import Reason, ServiceError
 from logger_service.contract.names import run_path
-from logger_service.contract.steps import StepCounters
-from logger_service.contract.wire import batch_points
-from logger_service.hosting import identity
-from logger_service.hosting.admission import admit
-from logger_service.hosting.committer import Committer
-from logger_service.hosting.pool import TaskPool
+from logger_service.hosting import identity, recovery
+from logger_service.hosting.context import HostContext
 from logger_service.hosting.projector import Projector
-from logger_service.hosting.settings import HostSettings
-from logger_service.hosting.tail import Accepted, Tail, TailBudget
+from logger_service.hosting.run_log import RunLog
 from logger_service.hosting.waiters import Waiters
-from logger_service.hosting.writer import WriterSession, WriterState
-from logger_service.journal.base import (
-    BatchRow,
-    Change,
-    CounterRows,
-    ForgetRejections,
-    Journal,
-    NoticeRow,
-    RejectionRow,
-    RunRow,
-    RunSnapshot,
-)
-from logger_service.v1 import logging_service_pb2, query_service_pb2, records_pb2, run_service_pb2
+from logger_service.hosting.writer import BASELINE_WRITER_ID, WriterState
+from logger_service.journal.base import NoticeRow, RunSnapshot
+from logger_service.v1 import query_service_pb2, records_pb2, run_service_pb2
 
 _log = logging.getLogger(__name__)
 
-_URGENT_BYTES = 64 << 10
 _NOTICES = 100
-
-
-@dataclass
-class HostContext:
-    """What all runs of a host share."""
-
-    settings: HostSettings
-    journal: Journal
-    committer: Committer
-    pool: TaskPool
-    tail_budget: TailBudget
-    draining: bool = False
-
-
-@dataclass(slots=True)
-class Decided:
-    """A batch on its way through the journal, and what is to happen once it is durable."""
-
-    writer: WriterState = field(init=False)
-    sequence: int = field(init=False)
-    accepted: Accepted | None = field(init=False, default=None)
-    """None: none of its records was."""
-    session: WriterSession | None = None
-    size: int = 0
-    """On the wire, in bytes."""
-    told: records_pb2.BatchRejections | None = None
-    then: Callable[[], None] | None = None
 
 
 class Run:
@@ -78,30 +35,35 @@ class Run:
     Args:
         context: What all runs share.
         snapshot: What the journal has of it.
+
+    Attributes:
+        row: What the journal is to know of it.
+        log: What it has accepted; its lock guards the run too.
+        writers: All who ever wrote to it, by id.
+        projectors: One for each backend.
+        served: The kinds of record that its backends take.
+        notices: What its owner should know, oldest first.
+        requests: Answers to calls with a `request_id`.
+        open_lock: Held by who opens or closes the backends.
+        is_open: Whether its backends are open, so that it may accept.
+        is_unknown: Whether the journal knew nothing of it until now, so that what its directory holds is to be adopted.
+        last_write_ns: When it was last written to; 0: never.
+        last_activity: When somebody last wrote, or left, by the monotonic clock.
     """
 
     def __init__(self, context: HostContext, snapshot: RunSnapshot) -> None:
         self.context = context
-        self.lock = threading.RLock()
-        self.open_lock = threading.Lock()
-        """Held by who opens or closes the backends."""
         self.row = snapshot.run
-        self.committed = self._position = snapshot.last_position
-        self.first_position = snapshot.first_position
-        self.last_write_ns = snapshot.last_write_ns
-        self.counters = StepCounters()
-        self.counters_position = 0
-        """As of where the journal's counters were when it was loaded."""
-        if snapshot.counters is not None:
-            self.counters.load(snapshot.counters.counts)
-            self.counters_position = snapshot.counters.position
+        self.log = RunLog(context, snapshot)
+        self.lock = self.log.lock
+        self.open_lock = threading.Lock()
         self.writers = {row.writer_id: WriterState.from_row(row) for row in snapshot.writers}
         for rejection in snapshot.rejections:
             told = records_pb2.BatchRejections.FromString(rejection.payload)
             self.writers[rejection.writer_id].rejections[rejection.sequence, rejection.backend] = told
         cursors = {cursor.backend: cursor for cursor in snapshot.cursors}
         self.projectors = [
-            Projector(self, spec["type"], spec["options"], cursors.get(spec["type"]))
+            Projector(context, self, self.log, spec["type"], spec["options"], cursors.get(spec["type"]))
             for spec in json.loads(self.row.backends)
         ]
         self.served = frozenset(
@@ -110,21 +72,15 @@ class Run:
             for capability in registry.backend_class(projector.type).capabilities()
             if capability.support != run_service_pb2.SUPPORT_NONE
         )
-        assert self.served <= set(RECORD_KINDS)
         self.notices = list(snapshot.notices)
         self.requests = {row.key: row for row in snapshot.requests}
-        self.is_unknown = False
-        """Whether the journal knew nothing of it until now, so that what its directory holds is to be adopted."""
-        self.is_counted = False
-        """Whether `counters` cover the batches beyond `counters_position`."""
         self.is_open = False
-        """Whether its backends are open, so that it may accept."""
+        self.is_unknown = False
+        self.last_write_ns = snapshot.last_write_ns
         self.last_activity = time.monotonic()
-        self._tail = Tail(context.tail_budget)
-        self.accepted_bytes = 0
-        """Of payloads, since the host started."""
-        self._committed_waiters = Waiters()
         self._applied_waiters = Waiters()
+
+    # Who it is
 
     @property
     def run_id(self) -> str:
@@ -152,6 +108,26 @@ class Run:
         row = self.row
         return identity.Identity(row.run_id, row.epoch, row.namespace, row.exp_name, row.created_ns)
 
+    def remember(self, **changes: Any) -> None:
+        """Changes the run's row; `context.committer.commit([])` waits until the journal knows it."""
+        with self.lock:
+            self.row = replace(self.row, **changes)
+            self.context.committer.submit([self.row])
+
+    def raise_epoch(self, epoch: int) -> None:
+        """Takes over a higher epoch, from a client or a directory that has seen it; a lower one changes nothing."""
+        with self.lock:
+            if epoch > self.row.epoch:
+                self.remember(epoch=epoch)
+                identity.write(self.directory, self.identity)
+
+    # How far it is
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether a writer is connected."""
+        return any(writer.session is not None for writer in self.writers.values())
+
     @property
     def applied(self) -> int:
         """The position up to which all backends are written."""
@@ -160,204 +136,12 @@ class Run:
     @property
     def backlog_bytes(self) -> int:
         """How much is accepted and not yet applied by all backends."""
-        return self.accepted_bytes - min(projector.applied_bytes for projector in self.projectors)
+        return self.log.accepted_bytes - min(projector.applied_bytes for projector in self.projectors)
 
     @property
-    def has_sessions(self) -> bool:
-        """Whether a writer is connected."""
-        return any(writer.session is not None for writer in self.writers.values())
-
-    # Writers
-
-    def connect(self, hello: logging_service_pb2.Hello) -> WriterSession:
-        """Makes a session for a writer; the run must be open.
-
-        Raises:
-            ServiceError: WRITER_FENCED, JOURNAL_LOST.
-        """
-        with self.lock:
-            self._check_epoch(hello.epoch)
-            writer = self.writers.get(hello.writer_id)
-            last = writer.last_sequence if writer else 0
-            if hello.first_held > last + 1:
-                raise self._journal_lost(hello, last)
-            if hello.epoch > self.row.epoch:
-                self._raise_epoch(hello.epoch)
-            if writer is None:
-                writer = self.writers[hello.writer_id] = WriterState(hello.writer_id, hello.epoch)
-            if writer.session is not None:
-                writer.session.fail(ServiceError(Reason.SEQUENCE_GAP, "the writer opened another stream"))
-            writer.epoch = hello.epoch
-            writer.status = query_service_pb2.WRITER_STATUS_WRITING
-            writer.client = hello.client
-            writer.last_seen_ns = time.time_ns()
-            welcome = logging_service_pb2.Welcome(
-                last_sequence=writer.committed_sequence, epoch=self.row.epoch, limits=self.context.settings.limits
-            )
-            writer.session = WriterSession(self, writer, welcome, hello.first_held)
-            return writer.session
-
-    def _check_epoch(self, epoch: int) -> None:
-        if epoch < self.row.epoch:
-            raise ServiceError(Reason.WRITER_FENCED, f"the run is at epoch {self.row.epoch}, the writer at {epoch}")
-
-    def _journal_lost(self, hello: logging_service_pb2.Hello, last: int) -> ServiceError:
-        first_lost, last_lost = last + 1, hello.first_held - 1
-        self.add_notice(
-            "JOURNAL_LOST",
-            f"batches {first_lost} to {last_lost} of writer {hello.writer_id} were acknowledged by a journal that is "
-            "gone; files were continued as they are; what was not acknowledged then may stand twice",
-        )
-        return ServiceError(
-            Reason.JOURNAL_LOST,
-            f"batches {first_lost} to {last_lost} were acknowledged, and the journal no longer has them",
-            metadata={"first_sequence": str(first_lost), "last_sequence": str(last_lost)},
-        )
-
-    def _raise_epoch(self, epoch: int) -> None:
-        self.row = replace(self.row, epoch=epoch)
-        self.context.committer.submit([self.row])
-        identity.write(self.directory, self.identity)
-
-    def leave(self, writer: WriterState, session: WriterSession, status: int, done: Callable[[], None]) -> None:
-        """A writer's connection ends; `done` is called once all it sent, and how it left, is durable."""
-        with self.lock:
-            if writer.session is session:
-                writer.session = None
-                writer.status = status
-                writer.last_seen_ns = time.time_ns()
-                self.last_activity = time.monotonic()
-                self.context.committer.submit([writer.row(self.run_id)], done)
-
-    # Accepting
-
-    def accept(self, writer: WriterState, session: WriterSession, batch: records_pb2.Batch, size: int) -> None:
-        """Decides on a batch and submits it to the journal.
-
-        Raises:
-            ServiceError: It was not taken.
-        """
-        with self.lock:
-            if batch.sequence <= writer.last_sequence:
-                self._repeat(writer, session, batch, size)
-                return
-            if batch.sequence != writer.last_sequence + 1:
-                raise ServiceError(
-                    Reason.SEQUENCE_GAP,
-                    f"sequence {batch.sequence} does not follow {writer.last_sequence}",
-                    field="sequence",
-                )
-            self.check_writable(writer.epoch)
-            changes: list[Change] = []
-            self._forget_rejections(writer, batch.first_held, changes)
-            rejections = self.admit(batch, size)
-            told = self._remember_rejections(writer, batch.sequence, rejections, changes) if rejections else None
-            writer.dropped += batch.dropped
-            self.counters.fill(batch)
-            self.append(writer, batch, changes, Decided(session=session, size=size, told=told))
-            if batch.wait_applied:
-                sequence = batch.sequence
-                self._applied_waiters.add(self._position, lambda: session.applied(sequence))
-
-    def _remember_rejections(
-        self, writer: WriterState, sequence: int, rejections: list[records_pb2.Rejection], changes: list[Change]
-    ) -> records_pb2.BatchRejections:
-        told = records_pb2.BatchRejections(sequence=sequence, rejections=rejections)
-        changes.append(RejectionRow(self.run_id, writer.writer_id, sequence, "", told.SerializeToString()))
-        writer.rejections[sequence, ""] = told
-        for rejection in rejections:
-            writer.rejected[Reason(rejection.reason).name] += rejection.points
-        return told
-
-    def _repeat(self, writer: WriterState, session: WriterSession, batch: records_pb2.Batch, size: int) -> None:
-        writer.repeated += batch_points(batch.records)
-        sequence = batch.sequence
-        if batch.wait_applied:
-            # Its own position is not known, but it is not beyond the writer's last one.
-            self._applied_waiters.add(writer.last_position, lambda: session.applied(sequence))
-            self._fire_applied()
-        writer.committed_waiters.add(sequence, lambda: session.decided(size, None))
-        for callback in writer.committed_waiters.reached(writer.committed_sequence):
-            callback()
-        session.on_progress()
-
-    def check_writable(self, epoch: int) -> None:
-        """Raises why nothing new can be written at present, if so."""
-        self._check_epoch(epoch)
-        if self.row.closed:
-            raise ServiceError(Reason.RUN_CLOSED)
-        if self.context.draining:
-            raise ServiceError(Reason.SHUTTING_DOWN)
-        if self.backlog_bytes > self.context.settings.backlog_bytes:
-            raise ServiceError(Reason.JOURNAL_FULL)
-
-    def _forget_rejections(self, writer: WriterState, first_held: int, changes: list[Change]) -> None:
-        seen = [key for key in writer.rejections if key[0] < first_held]
-        if seen:
-            for key in seen:
-                del writer.rejections[key]
-            changes.append(ForgetRejections(self.run_id, writer.writer_id, first_held))
-
-    def admit(self, batch: records_pb2.Batch, size: int) -> list[records_pb2.Rejection]:
-        """Removes what is refused from a batch and returns why. Called with the lock held."""
-        return admit(
-            batch,
-            size,
-            served=self.served,
-            known_names=self.counters.counts,
-            max_record_bytes=self.context.settings.max_record_bytes,
-            now_ns=time.time_ns(),
-        )
-
-    def append(self, writer: WriterState, batch: records_pb2.Batch, changes: list[Change], decided: Decided) -> None:
-        """Gives a batch, admitted and its steps filled in, its position, and submits it. Called with the lock held."""
-        decided.writer = writer
-        decided.sequence = sequence = batch.sequence
-        if batch.records:
-            self._position += 1
-            payload = batch.SerializeToString()
-            count = batch_points(batch.records)
-            decided.accepted = Accepted(self._position, writer.writer_id, sequence, batch, count, len(payload))
-            changes.append(BatchRow(self.run_id, self._position, writer.writer_id, sequence, payload))
-            writer.last_position = self._position
-            writer.accepted += count
-            self.accepted_bytes += len(payload)
-        writer.last_sequence = sequence
-        writer.last_seen_ns = self.last_write_ns = time.time_ns()
-        self.last_activity = time.monotonic()
-        changes.append(writer.row(self.run_id))
-        self.context.committer.submit_for(self, changes, decided)
-
-    def durable(self, notes: list[Decided]) -> None:
-        """Batches are committed. Called by the committer, in the order of positions."""
-        due: list[Callable[[], None]] = []
-        sessions: dict[WriterSession, None] = {}
-        with self.lock:
-            for decided in notes:
-                writer, session = decided.writer, decided.session
-                if session is not None:
-                    session.decided(decided.size, decided.told)
-                if decided.accepted is not None:
-                    self._tail.append(decided.accepted)
-                    self.committed = decided.accepted.position
-                writer.committed_sequence = decided.sequence
-                if writer.committed_waiters:
-                    due += writer.committed_waiters.reached(decided.sequence)
-                if decided.then is not None:
-                    due.append(decided.then)
-                if writer.session is not None:
-                    sessions[writer.session] = None
-            due += self._committed_waiters.reached(self.committed)
-            urgent = bool(self._applied_waiters) or self.backlog_bytes >= _URGENT_BYTES
-        for callback in due:
-            callback()
-        for session in sessions:
-            session.on_progress()
-        if self.applied < self.committed:
-            self.wake_projectors(urgent=urgent)
-        self._fire_applied()
-
-    # Projectors
+    def is_awaited(self) -> bool:
+        """Whether somebody waits for something to be applied."""
+        return bool(self._applied_waiters)
 
     def wake_projectors(self, *, urgent: bool) -> None:
         """Has the projectors get on: at once, or before what they have waited too long."""
@@ -365,54 +149,6 @@ class Run:
         for projector in self.projectors:
             if not projector.problem:
                 self.context.pool.schedule(projector.task, delay)
-
-    def accepted_after(self, position: int, max_bytes: int) -> list[Accepted]:
-        """Returns accepted batches from `position + 1` on; empty: there are none, or they are damaged."""
-        with self.lock:
-            batches = self._tail.after(position, max_bytes)
-        return self.read_back(position, max_bytes) if batches is None else batches
-
-    def read_back(self, position: int, max_bytes: int) -> list[Accepted]:
-        """As `accepted_after`, from the journal."""
-        return [Accepted.from_row(row) for row in self.context.journal.read(self.run_id, position, max_bytes)]
-
-    def got_on(self) -> None:
-        """A projector got on."""
-        with self.lock:
-            self._tail.drop(self.applied)
-        self._fire_applied()
-
-    def _fire_applied(self) -> None:
-        with self.lock:
-            due = self._applied_waiters.reached(self.applied)
-        for callback in due:
-            callback()
-
-    def refused_later(self, writer_id: str, told: records_pb2.BatchRejections) -> None:
-        """A backend refused records for good."""
-        with self.lock:
-            writer = self.writers[writer_id]
-            writer.rejections[told.sequence, told.backend] = told
-            session = writer.session
-        if session is not None:
-            session.refused_later(told)
-
-    def submit_with_counters(self, changes: Sequence[Change], done: Callable[[], None] | None) -> None:
-        """Submits changes together with the automatic-step counters as of now."""
-        with self.lock:
-            dirty = self.counters.dirty()
-            position = self._position
-            counters = [CounterRows(self.run_id, position, dirty)] if dirty else []
-            self.context.committer.submit([*changes, *counters], done)
-
-    def trim(self) -> None:
-        """Gives up what no projector and no counter needs any more."""
-        upto = min(projector.checkpointed for projector in self.projectors)
-        if upto >= self.first_position:
-            self.first_position = upto + 1
-            self.context.committer.trim(self.run_id, upto)
-
-    # Waiting
 
     def when_durable(self, writer_id: str, sequence: int, callback: Callable[[], None]) -> None:
         """Calls back once a writer's batch, or without a writer all that was accepted so far, is durable.
@@ -424,26 +160,79 @@ class Run:
             if writer_id:
                 writer = self.writers.get(writer_id)
                 if writer is None:
-                    raise ServiceError(
-                        Reason.INVALID_FIELD, f"writer_id: the run has no writer {writer_id!r}", field="writer_id"
-                    )
+                    message = f"writer_id: the run has no writer {writer_id!r}"
+                    raise ServiceError(Reason.INVALID_FIELD, message, field="writer_id")
                 writer.committed_waiters.add(sequence, callback)
                 due = writer.committed_waiters.reached(writer.committed_sequence)
             else:
-                self._committed_waiters.add(self._position, callback)
-                due = self._committed_waiters.reached(self.committed)
+                due = self.log.when_durable(callback)
         for ready in due:
             ready()
 
-    def when_applied(self, writer_id: str, callback: Callable[[], None]) -> None:
-        """Calls back once what is durable of a writer, or without a writer of the run, is applied by all backends."""
+    def when_applied(self, position: int, callback: Callable[[], None]) -> None:
+        """Calls back once all backends are written up to a position."""
         with self.lock:
-            position = self.writers[writer_id].last_position if writer_id else self.committed
             self._applied_waiters.add(position, callback)
-        self.wake_projectors(urgent=True)
-        self._fire_applied()
+            reachable = self.applied < position <= self.log.committed
+        # What is not durable yet wakes them when it is.
+        if reachable:
+            self.wake_projectors(urgent=True)
+        self.fire_applied()
 
-    # What its owner should know
+    def when_writer_applied(self, writer_id: str, callback: Callable[[], None]) -> None:
+        """As `when_applied`, for all that is durable of a writer, or without a writer of the run."""
+        with self.lock:
+            position = self.writers[writer_id].last_position if writer_id else self.log.committed
+        self.when_applied(position, callback)
+
+    def fire_applied(self) -> None:
+        """Calls back whoever waits for what is applied now."""
+        with self.lock:
+            due = self._applied_waiters.reached(self.applied)
+        for callback in due:
+            callback()
+
+    # What its projectors tell
+
+    def got_on(self) -> None:
+        """A projector has written more."""
+        self.log.applied(self.applied)
+        self.fire_applied()
+
+    def checkpointed(self) -> None:
+        """A projector's checkpoint is durable."""
+        self.log.trim(min(projector.checkpointed for projector in self.projectors))
+
+    def refused(self, writer_id: str, told: records_pb2.BatchRejections) -> None:
+        """A backend refused records for good, and the journal knows it."""
+        with self.lock:
+            writer = self.writers[writer_id]
+            writer.rejections[told.sequence, told.backend] = told
+            session = writer.session
+        if session is not None:
+            session.refused_later(told)
+
+    def recovered(self, found: Recovery, *, adopted: bool) -> int:
+        """Takes over what a recovery found.
+
+        Returns:
+            How many points the files hold that no writer of this journal wrote.
+        """
+        with self.lock:
+            counts = self.log.counters.counts
+            points = sum(max(0, rows - counts.get(key, 0)) for key, rows in found.rows.items())
+            self.log.counters.raise_to(found.rows)
+            if points:
+                baseline = self.writers.setdefault(BASELINE_WRITER_ID, WriterState(BASELINE_WRITER_ID, self.row.epoch))
+                baseline.status = query_service_pb2.WRITER_STATUS_FINISHED
+                baseline.accepted += points
+                baseline.last_seen_ns = time.time_ns()
+                self.log.submit_with_counters([baseline.row(self.run_id)], None)
+        for kind, message in recovery.notices(found, points, adopted=adopted):
+            self.add_notice(kind, message)
+        if found.mended:
+            _log.warning("run %s: torn ends of files were cut: %s", self.name, recovery.named(found.mended))
+        return points
 
     def add_notice(self, kind: str, message: str) -> None:
         """Keeps, in the ledger, something that happened."""
@@ -452,10 +241,3 @@ class Run:
         with self.lock:
             self.notices = [*self.notices[-_NOTICES + 1 :], notice]
             self.context.committer.submit([notice])
-
-    def remember(self, changes: dict[str, Any]) -> None:
-        """Changes the run's row, durably (blocks)."""
-        with self.lock:
-            self.row = replace(self.row, **changes)
-            row: RunRow = self.row
-        self.context.committer.commit([row])

@@ -7,7 +7,7 @@ import time
 from concurrent.futures import Future
 
 from logger_service.contract.errors import Reason, ServiceError
-from logger_service.hosting.run import Decided, Run
+from logger_service.hosting.accepting import Decided, Entrance
 from logger_service.hosting.writer import UNARY_WRITER_ID, WriterState
 from logger_service.journal.base import Change, RequestRow
 from logger_service.v1 import logging_service_pb2, query_service_pb2, records_pb2
@@ -31,11 +31,12 @@ class UnaryDoor:
     """Logs single records to a run. Guarded by the run's lock.
 
     Args:
-        run: The run.
+        entrance: The way into the run.
     """
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, entrance: Entrance) -> None:
+        self._entrance = entrance
+        self._run = entrance.run
         self._pending: dict[bytes, Future[Steps]] = {}
 
     def log(self, record: records_pb2.Record, epoch: int | None, key: bytes | None) -> Future[Steps]:
@@ -53,9 +54,9 @@ class UnaryDoor:
             if earlier is not None and earlier.expires_ns > time.time_ns():
                 answered.set_result(dict(logging_service_pb2.LogMetricsResponse.FromString(earlier.response).steps))
                 return answered
-        run.check_writable(run.row.epoch if epoch is None else epoch)
+        self._entrance.check_writable(run.row.epoch if epoch is None else epoch)
         batch = records_pb2.Batch(records=[record])
-        rejections = run.admit(batch, batch.ByteSize())
+        rejections = self._entrance.admit(batch, batch.ByteSize())
         if rejections:
             first = rejections[0]
             raise ServiceError(Reason(first.reason), first.message, field="metrics" if first.names else "")
@@ -65,7 +66,7 @@ class UnaryDoor:
             writer.status = query_service_pb2.WRITER_STATUS_FINISHED
         changes: list[Change] = []
         batch.sequence = batch.first_held = writer.last_sequence + 1
-        run.counters.fill(batch)
+        run.log.counters.fill(batch)
         steps = _steps(batch.records[0])
         if key is not None:
             response = logging_service_pb2.LogMetricsResponse(steps=steps).SerializeToString()
@@ -81,7 +82,7 @@ class UnaryDoor:
                     self._forget_expired()
             answered.set_result(steps)
 
-        run.append(writer, batch, changes, Decided(then=durable))
+        self._entrance.append(writer, batch, changes, Decided(then=durable))
         return answered
 
     def _forget_expired(self) -> None:

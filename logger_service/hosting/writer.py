@@ -6,15 +6,12 @@ import json
 import threading
 from collections import Counter, deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from logger_service.contract.errors import Reason, ServiceError
 from logger_service.hosting.waiters import Waiters
 from logger_service.journal.base import WriterRow
 from logger_service.v1 import logging_service_pb2, query_service_pb2, records_pb2
-
-if TYPE_CHECKING:
-    from logger_service.hosting.run import Run
 
 _WRITING = query_service_pb2.WRITER_STATUS_WRITING
 _FINISHED = query_service_pb2.WRITER_STATUS_FINISHED
@@ -85,6 +82,18 @@ class WriterState:
         )
 
 
+class Entrance(Protocol):
+    """Where a session's batches go."""
+
+    def accept(self, writer: WriterState, session: WriterSession, batch: records_pb2.Batch, size: int) -> None:
+        """Decides on a batch."""
+        ...
+
+    def leave(self, writer: WriterState, session: WriterSession, status: int, done: Callable[[], None]) -> None:
+        """The connection ends."""
+        ...
+
+
 class WriterSession:
     """The connection of one writer. `accept`, `finish` and `vanish` are called by the transport, one at a time.
 
@@ -94,10 +103,12 @@ class WriterSession:
             something new.
     """
 
-    def __init__(self, run: Run, writer: WriterState, welcome: logging_service_pb2.Welcome, first_held: int) -> None:
+    def __init__(
+        self, entrance: Entrance, writer: WriterState, welcome: logging_service_pb2.Welcome, first_held: int
+    ) -> None:
         self.welcome = welcome
         self.on_progress: Callable[[], None] = _nothing
-        self._run = run
+        self._entrance = entrance
         self._writer = writer
         self._lock = threading.Lock()
         self._pending_bytes = 0
@@ -141,7 +152,7 @@ class WriterSession:
             raise ServiceError(Reason.INVALID_FIELD, "nothing may follow Finish", field="message")
         with self._lock:
             self._pending_bytes += size
-        self._run.accept(self._writer, self, batch, size)
+        self._entrance.accept(self._writer, self, batch, size)
 
     def acknowledgement(self) -> logging_service_pb2.Acknowledgement | None:
         """Returns what is new since the last call; None: nothing."""
@@ -157,12 +168,12 @@ class WriterSession:
     def finish(self) -> None:
         """The writer is done. `finished` turns True once everything it sent is durable."""
         self._finishing = True
-        self._run.leave(self._writer, self, _FINISHED, self._set_finished)
+        self._entrance.leave(self._writer, self, _FINISHED, self._set_finished)
 
     def vanish(self) -> None:
         """The connection ended. Without a Finish before, the writer counts as vanished."""
         if not self._finishing:
-            self._run.leave(self._writer, self, _VANISHED, _nothing)
+            self._entrance.leave(self._writer, self, _VANISHED, _nothing)
 
     # What follows is called by the run.
 
