@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from logger_client.delivery import fork
-from logger_service.contract.buffer import RecordBuffer, Taken
+from logger_service.contract.buffer import RecordBuffer
 from logger_service.contract.errors import LoggerClosedError
+from logger_service.contract.groups import Taken
 from logger_service.v1 import records_pb2
 
 _log = logging.getLogger("logger_client")

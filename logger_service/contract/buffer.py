@@ -8,63 +8,17 @@ because a new group closes every open group that shares a name with it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
+from logger_service.contract.groups import NAME_BYTES, Columns, Group, Taken, names_bytes
 from logger_service.contract.names import check_name
-from logger_service.contract.wire import rows_per_record, text_record
+from logger_service.contract.wire import text_record
 from logger_service.v1 import records_pb2
 
 ROW_VALUES = 4096
 """Rows with more values than this are split into several groups, so that no record becomes too large."""
 ROW_NAMES_BYTES = 1 << 18
 """Rows whose names are longer than this in all are split too."""
-_ROW_BYTES = 8 + 10  # The time, fixed64; the step, a varint of at most 10 bytes.
-_NAME_BYTES = 4  # Tag and length of a name; both fit.
-_RECORD_BYTES = 64  # Tags and lengths of a record and its columns.
 _KNOWN_NAMES_LIMIT = 1 << 16
-
-
-class Columns:
-    """Checked names that are logged together, and what they cost on the wire at most.
-
-    Attributes:
-        names: The names.
-        header_bytes: What a record of them needs besides its rows.
-        row_bytes: What a row needs, with its share of the headers of the records that a long group is encoded into.
-    """
-
-    __slots__ = ("header_bytes", "names", "row_bytes")
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names
-        self.header_bytes = _names_bytes(names) + _RECORD_BYTES
-        self.row_bytes = _ROW_BYTES + 8 * len(names) - (-self.header_bytes // rows_per_record(len(names)))
-
-
-class Group:
-    """Rows with the same names, and either all with a step or all without.
-
-    Attributes:
-        names: The columns.
-        automatic: Whether the rows ask for automatic steps; then `steps` is empty.
-        steps: A step for each row.
-        times: Nanoseconds since 1970 for each row.
-        values: The values, row-major.
-        row_bytes: At most how many bytes a row adds to the wire.
-    """
-
-    __slots__ = ("automatic", "names", "row_bytes", "steps", "times", "values")
-
-    def __init__(self, columns: Columns, automatic: bool) -> None:
-        self.names = columns.names
-        self.automatic = automatic
-        self.steps: list[int] = []
-        self.times: list[int] = []
-        self.values: list[float] = []
-        self.row_bytes = columns.row_bytes
-
-
-Taken: TypeAlias = "list[Group | records_pb2.Record]"
 
 
 class RecordBuffer:
@@ -145,7 +99,7 @@ class RecordBuffer:
             size: Its size in bytes.
         """
         self._items.append(record)
-        self.size_bytes += size + _NAME_BYTES + 10  # The host may add a step.
+        self.size_bytes += size + NAME_BYTES + 10  # The host may add a step.
 
     def take(self) -> Taken:
         """Returns the content, in an order that holds for each name, and is empty from then on."""
@@ -236,19 +190,15 @@ class RecordBuffer:
         return columns
 
 
-def _names_bytes(names: tuple[str, ...]) -> int:
-    return sum(len(name.encode()) + _NAME_BYTES for name in names)
-
-
 def _split(names: tuple[str, ...]) -> list[tuple[str, ...]]:
     """Splits a row so that no part has too many names, or too long ones, for a record of a few rows."""
-    if len(names) <= ROW_VALUES and _names_bytes(names) <= ROW_NAMES_BYTES:
+    if len(names) <= ROW_VALUES and names_bytes(names) <= ROW_NAMES_BYTES:
         return [names] if names else []
     parts = []
     part: list[str] = []
     part_bytes = 0
     for name in names:
-        size = _names_bytes((name,))
+        size = names_bytes((name,))
         if part and (len(part) == ROW_VALUES or part_bytes + size > ROW_NAMES_BYTES):
             parts.append(tuple(part))
             part, part_bytes = [], 0

@@ -6,20 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
+from logger_service.contract.groups import Taken, rows_per_record
 from logger_service.contract.names import check_name
 from logger_service.v1 import records_pb2, values_pb2
-
-if TYPE_CHECKING:
-    from logger_service.contract.buffer import Taken
 
 MAX_COLUMNS = 16_384
 """The greatest number of names in one record of metric rows."""
 MAX_VALUES = 1_048_576
 """The greatest number of values in one record of metric rows."""
-RECORD_VALUES = 32_768
-"""About how many values `encode_records` puts into one record: some hundred kilobytes."""
 
 
 def encode_records(taken: Taken) -> list[records_pb2.Record]:
@@ -45,11 +40,6 @@ def encode_records(taken: Taken) -> list[records_pb2.Record]:
                 metrics.values.extend(item.values[begin * columns : end * columns])
             records.append(record)
     return records
-
-
-def rows_per_record(columns: int) -> int:
-    """Returns how many rows of so many columns `encode_records` puts into one record."""
-    return max(1, RECORD_VALUES // columns)
 
 
 def text_record(name: str, text: str, step: int | None, time_ns: int) -> records_pb2.Record:

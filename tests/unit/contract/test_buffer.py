@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logger_service.contract.buffer import ROW_VALUES, Group, RecordBuffer
-from logger_service.contract.wire import MAX_COLUMNS, RECORD_VALUES, batch_points, encode_records, points
+from logger_service.contract.buffer import ROW_VALUES, RecordBuffer
+from logger_service.contract.groups import RECORD_VALUES, Group
+from logger_service.contract.wire import MAX_COLUMNS, batch_points, encode_records, points
 from logger_service.v1 import records_pb2
 from tests.unit.contract.recorded import scalars, texts
 
