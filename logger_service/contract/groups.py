@@ -1,0 +1,67 @@
+"""Rows that share their names, as a buffer collects them and the wire takes them."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from logger_service.v1 import records_pb2
+
+RECORD_VALUES = 32_768
+"""About how many values `encode_records` puts into one record: some hundred kilobytes."""
+_ROW_BYTES = 8 + 10  # The time, fixed64; the step, a varint of at most 10 bytes.
+NAME_BYTES = 4
+"""Tag and length of a name on the wire; both fit."""
+_RECORD_BYTES = 64  # Tags and lengths of a record and its columns.
+
+
+def rows_per_record(columns: int) -> int:
+    """Returns how many rows of so many columns `encode_records` puts into one record."""
+    return max(1, RECORD_VALUES // columns)
+
+
+def names_bytes(names: tuple[str, ...]) -> int:
+    """Returns what names take on the wire."""
+    return sum(len(name.encode()) + NAME_BYTES for name in names)
+
+
+class Columns:
+    """Checked names that are logged together, and what they cost on the wire at most.
+
+    Attributes:
+        names: The names.
+        header_bytes: What a record of them needs besides its rows.
+        row_bytes: What a row needs, with its share of the headers of the records that a long group is encoded into.
+    """
+
+    __slots__ = ("header_bytes", "names", "row_bytes")
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.header_bytes = names_bytes(names) + _RECORD_BYTES
+        self.row_bytes = _ROW_BYTES + 8 * len(names) - (-self.header_bytes // rows_per_record(len(names)))
+
+
+class Group:
+    """Rows with the same names, and either all with a step or all without.
+
+    Attributes:
+        names: The columns.
+        automatic: Whether the rows ask for automatic steps; then `steps` is empty.
+        steps: A step for each row.
+        times: Nanoseconds since 1970 for each row.
+        values: The values, row-major.
+        row_bytes: At most how many bytes a row adds to the wire.
+    """
+
+    __slots__ = ("automatic", "names", "row_bytes", "steps", "times", "values")
+
+    def __init__(self, columns: Columns, automatic: bool) -> None:
+        self.names = columns.names
+        self.automatic = automatic
+        self.steps: list[int] = []
+        self.times: list[int] = []
+        self.values: list[float] = []
+        self.row_bytes = columns.row_bytes
+
+
+Taken: TypeAlias = "list[Group | records_pb2.Record]"
