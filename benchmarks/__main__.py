@@ -62,7 +62,7 @@ def _scale(results: list[Result]) -> str:
     here = next((result.theirs for result in results if result.what.startswith("log_scalar: call")), None)
     if here is None:
         return ""
-    return f"floors that are no ratios: set where TorchRL's local log_scalar takes {_REFERENCE_US} us; here {here:.3g} us\n"
+    return f"figures without a ratio were set where TorchRL's log_scalar takes {_REFERENCE_US} us; here {here:.3g} us\n"
 
 
 if __name__ == "__main__":
