@@ -100,7 +100,7 @@ def test_the_layout_is_torchrls(tmp_path: Path):
     backend.write()
     assert rejections == []
     assert (tmp_path / "scalars/loss.csv").read_text() == "10,0.5\n20,0.25\n-3,nan\n"
-    assert (tmp_path / "scalars/train/reward.csv").read_text() == "10,1\n20,-2\n"
+    assert (tmp_path / "scalars/train/reward.csv").read_text() == "10,1.0\n20,-2.0\n"
     written = (tmp_path / "texts/note.jsonl").read_text()
     assert len(written.splitlines()) == 1
     assert json.loads(written) == {"step": 4, "time_unix_nano": 7, "value": "two\nlines, \u2028 \u00e4"}
@@ -122,8 +122,8 @@ def test_automatic_steps_differ_by_name(tmp_path: Path):
     backend, _ = open_backend(tmp_path)
     backend.apply(batch(rows(["a", "b"], [1.0, 2.0, 3.0, 4.0], first_steps=[5, 0])))
     backend.write()
-    assert (tmp_path / "scalars/a.csv").read_text() == "5,1\n6,3\n"
-    assert (tmp_path / "scalars/b.csv").read_text() == "0,2\n1,4\n"
+    assert (tmp_path / "scalars/a.csv").read_text() == "5,1.0\n6,3.0\n"
+    assert (tmp_path / "scalars/b.csv").read_text() == "0,2.0\n1,4.0\n"
     backend.close()
 
 
@@ -140,7 +140,7 @@ def test_other_kinds_are_rejected_and_the_rest_stands(tmp_path: Path):
     ]
     assert "histogram" in rejections[0].message
     backend.write()
-    assert (tmp_path / "scalars/a.csv").read_text() == "0,1\n"
+    assert (tmp_path / "scalars/a.csv").read_text() == "0,1.0\n"
     assert [
         capability.kind for capability in backend.capabilities() if capability.support == run_service_pb2.SUPPORT_NONE
     ] == [
@@ -223,7 +223,7 @@ def test_an_older_journal_cuts_and_doubles_nothing(tmp_path: Path):
     backend.close()
     assert len(json.loads((tmp_path / "hparams.json").read_text())) == 4
     assert (tmp_path / "texts/hparams3.txt").read_text() == "last: True"
-    assert times_of(tmp_path, "metrics", "a")[-1] == ("99,5\n", 123)
+    assert times_of(tmp_path, "metrics", "a")[-1] == ("99,5.0\n", 123)
 
 
 def test_a_run_without_journal_is_continued_with_its_rows_counted(tmp_path: Path):
@@ -240,7 +240,7 @@ def test_a_run_without_journal_is_continued_with_its_rows_counted(tmp_path: Path
     backend.apply(batch(rows(["a"], [9.0], steps=[2]), hparams(lr=2)))
     backend.write()
     backend.close()
-    assert (tmp_path / "scalars/a.csv").read_text() == "0,1\n1,3\n2,9\n"
+    assert (tmp_path / "scalars/a.csv").read_text() == "0,1.0\n1,3.0\n2,9.0\n"
     assert json.loads((tmp_path / "hparams.json").read_text()) == [{"lr": 1}, {"lr": 2}]
     assert (tmp_path / "texts/hparams1.txt").read_text() == "lr: 2"
 
@@ -266,7 +266,7 @@ def test_a_missing_file_is_named_and_counted_as_empty(tmp_path: Path):
     backend.close()
     (tmp_path / "scalars/a.csv").unlink()
     backend, found = open_backend(tmp_path, checkpoint.lengths, checkpoint.state)
-    assert found == Recovery(short={"scalars/a.csv": 4}, rows={("metrics", "a"): 0})
+    assert found == Recovery(short={"scalars/a.csv": 6}, rows={("metrics", "a"): 0})
     assert not (tmp_path / "scalars/a.csv").exists()
     backend.close()
 
@@ -315,7 +315,7 @@ def test_times_are_zero_where_there_are_none(tmp_path: Path):
     backend.apply(batch(rows(["a"], [1.0, 2.0], steps=[0, 1], times=[])))
     backend.checkpoint()
     backend.close()
-    assert times_of(tmp_path, "metrics", "a") == [("0,1\n", 0), ("1,2\n", 0)]
+    assert times_of(tmp_path, "metrics", "a") == [("0,1.0\n", 0), ("1,2.0\n", 0)]
 
 
 def test_hparams_are_rewritten_whole_or_not_at_all(tmp_path: Path):

@@ -65,9 +65,9 @@ def test_the_layout_and_the_attributes_are_torchrls(tmp_path: Path, capsys, monk
     logger.log_hparams({"lr": 1})
     logger.print_log_dir()
     printed = capsys.readouterr().out
-    assert "y.csv  4\n" in printed
+    assert "y.csv  6\n" in printed
     run = tmp_path / "csv_logs/a/run"
-    assert (run / "scalars/x/y.csv").read_text() == "4,2\n"
+    assert (run / "scalars/x/y.csv").read_text() == "4,2.0\n"
     assert json.loads((run / "texts/note.jsonl").read_text())["value"] == "hello"
     assert (run / "texts/hparams0.txt").read_text() == "lr: 1"
     logger.shutdown()
@@ -153,12 +153,12 @@ def test_a_forked_child_writes_its_own_rows_and_not_its_parents(tmp_path: Path):
     logger.log_scalar("a", 4.0, 2)
     logger.shutdown()
     found = lines(tmp_path)
-    assert sorted(found) == sorted(["0,1", "1,2", "2,4", *(f"{step},3" for step in range(100))])
-    assert lines(tmp_path, "child") == [f"{step},3" for step in range(100)]
+    assert sorted(found) == sorted(["0,1.0", "1,2.0", "2,4.0", *(f"{step},3.0" for step in range(100))])
+    assert lines(tmp_path, "child") == [f"{step},3.0" for step in range(100)]
     with CSVLogger("run", tmp_path) as logger:
         logger.log_scalar("a", 5.0)
         logger.log_scalar("child", 5.0)
-    assert lines(tmp_path)[-1] == "103,5"
+    assert lines(tmp_path)[-1] == "103,5.0"
     assert lines(tmp_path, "child")[-1] == "100,5"
 
 
@@ -188,7 +188,7 @@ def test_a_child_forked_while_others_log_can_log(tmp_path: Path):
         for thread in threads:
             thread.join()
     logger.shutdown()
-    assert lines(tmp_path, "children") == [f"{index},{index}" for index in range(20)]
+    assert lines(tmp_path, "children") == [f"{index},{index}.0" for index in range(20)]
 
 
 def test_workers_of_multiprocessing_write_the_rest_when_they_end(tmp_path: Path, run_python):
@@ -207,7 +207,7 @@ def test_workers_of_multiprocessing_write_the_rest_when_they_end(tmp_path: Path,
                 worker.join()
     """
     run_python(code, str(tmp_path))
-    assert [lines(tmp_path, f"worker{index}") for index in range(3)] == [["0,1"]] * 3
+    assert [lines(tmp_path, f"worker{index}") for index in range(3)] == [["0,1.0"]] * 3
 
 
 def test_a_pickled_copy_is_another_logger_of_the_run(tmp_path: Path):
@@ -219,11 +219,11 @@ def test_a_pickled_copy_is_another_logger_of_the_run(tmp_path: Path):
             each.flush()
     for each in (*copies, logger):
         each.shutdown()
-    assert lines(tmp_path) == [f"{step},1" for step in range(50) for _ in range(3)]
-    assert lines(tmp_path, "b") == [f"{step},2" for step in range(50) for _ in range(3)]
+    assert lines(tmp_path) == [f"{step},1.0" for step in range(50) for _ in range(3)]
+    assert lines(tmp_path, "b") == [f"{step},2.0" for step in range(50) for _ in range(3)]
     with CSVLogger("run", tmp_path) as again:
         again.log_metrics({"a": 1.0})
-    assert lines(tmp_path)[-1] == "150,1"
+    assert lines(tmp_path)[-1] == "150,1.0"
 
 
 def test_a_full_disk_is_told_and_costs_nothing(tmp_path: Path, run_python):
@@ -303,7 +303,7 @@ def test_many_threads_lose_nothing(tmp_path: Path):
         thread.join()
     logger.shutdown()
     for index in range(4):
-        assert lines(tmp_path, f"own{index}") == [f"{step},{step}" for step in range(5000)]
+        assert lines(tmp_path, f"own{index}") == [f"{step},{step}.0" for step in range(5000)]
     shared = [line.split(",") for line in lines(tmp_path, "shared")]
     assert [int(step) for step, _ in shared] == list(range(20_000))
-    assert sorted(value for _, value in shared) == sorted("0123" * 5000)
+    assert sorted(value for _, value in shared) == sorted([f"{index}.0" for index in range(4)] * 5000)

@@ -120,7 +120,7 @@ def test_ten_thousand_files_under_a_limit_of_256_open_ones(run_python, tmp_path:
     assert printed == "10001\n"
     found = list((tmp_path / "run/scalars").rglob("*.csv"))
     assert len(found) == 10_000
-    assert all(path.read_text() == f"0,{path.stem}\n1,{path.stem}\n" for path in found)
+    assert all(path.read_text() == f"0,{path.stem}.0\n1,{path.stem}.0\n" for path in found)
 
 
 def test_descriptors_are_given_back_when_the_process_has_no_more(run_python, tmp_path: Path):
