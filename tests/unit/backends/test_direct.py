@@ -159,7 +159,7 @@ def test_a_forked_child_writes_its_own_rows_and_not_its_parents(tmp_path: Path):
         logger.log_scalar("a", 5.0)
         logger.log_scalar("child", 5.0)
     assert lines(tmp_path)[-1] == "103,5.0"
-    assert lines(tmp_path, "child")[-1] == "100,5"
+    assert lines(tmp_path, "child")[-1] == "100,5.0"
 
 
 def test_a_child_forked_while_others_log_can_log(tmp_path: Path):
