@@ -101,8 +101,8 @@ def test_workers_with_a_pickled_client_deliver_though_they_do_not_flush(server, 
     for worker in workers:
         worker.join()
         assert worker.exitcode == 0
-    ledger = logger.flush()
-    assert ledger.accepted == 3
+    # One that has logged nothing flushes the whole run: the others' batches too are in the files then.
+    assert connect(server).flush().accepted == 3
     assert scalars(server) == {"owner": [(0, 1.0)], "worker/0": [(0, 0.0)], "worker/1": [(0, 1.0)]}
     assert sorted(status_of_writers(server)) == ["finished", "finished", "writing"]
 
