@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NOT_BELOW = ("", ".", "..")
-_FILE_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
+# Without blocking: what was planted may be a pipe, which nobody writes to.
+_FILE_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class RunTree:

@@ -54,14 +54,16 @@ def to_value(value: Any) -> values_pb2.Value:
     return result
 
 
-def check_nesting(values: values_pb2.MapValue) -> None:
-    """Refuses what is nested too deep to be read back: parsers of protobuf have a limit of their own.
+def check_map(values: values_pb2.MapValue) -> None:
+    """Refuses what is nested too deep to be read back (parsers of protobuf have a limit of their own) or is no value.
 
     Raises:
-        ValueError: It has more than `NESTING_LIMIT` levels.
+        ValueError: It has more than `NESTING_LIMIT` levels, or a value whose kind is not set.
     """
     level = list(values.values.values())
     for _ in range(NESTING_LIMIT):
+        if not all(value.WhichOneof("kind") for value in level):
+            raise ValueError("a value has no kind; a null is a null_value")
         level = [inner for value in level for inner in (*value.map_value.values.values(), *value.list_value.values)]
         if not level:
             return

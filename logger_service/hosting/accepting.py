@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from logger_service.contract.errors import Reason, ServiceError
 from logger_service.contract.wire import batch_points
 from logger_service.hosting.admission import admit
+from logger_service.hosting.identity import MOST
 from logger_service.hosting.run import Run
 from logger_service.hosting.tail import Accepted
 from logger_service.hosting.writer import WriterSession, WriterState
@@ -16,6 +17,7 @@ from logger_service.journal.base import Change, ForgetRejections, RejectionRow
 from logger_service.v1 import logging_service_pb2, query_service_pb2, records_pb2
 
 _URGENT_BYTES = 64 << 10
+_MOST_DROPPED = 1 << 40
 
 
 @dataclass(slots=True)
@@ -31,6 +33,8 @@ class Decided:
     """On the wire, in bytes."""
     told: records_pb2.BatchRejections | None = None
     then: Callable[[], None] | None = None
+    lost: Callable[[], None] | None = None
+    """Instead, if the journal will never take it."""
 
 
 class Entrance:
@@ -53,6 +57,8 @@ class Entrance:
         """
         run = self.run
         with run.lock:
+            if run.is_broken:
+                raise ServiceError(Reason.INTERNAL)
             self._check_epoch(hello.epoch)
             writer = run.writers.get(hello.writer_id)
             last = writer.last_sequence if writer else 0
@@ -82,7 +88,7 @@ class Entrance:
                 writer.status = status
                 writer.last_seen_ns = time.time_ns()
                 run.last_activity = time.monotonic()
-                run.context.committer.submit([writer.row(run.run_id)], done)
+                run.context.committer.submit([writer.row(run.run_id)], lambda _: done())
 
     def accept(self, writer: WriterState, session: WriterSession, batch: records_pb2.Batch, size: int) -> None:
         """Decides on a batch and submits it to the journal.
@@ -91,6 +97,7 @@ class Entrance:
             ServiceError: It was not taken.
         """
         run = self.run
+        _check_numbers(batch)
         with run.lock:
             sequence = batch.sequence
             if sequence <= writer.last_sequence:
@@ -157,6 +164,8 @@ class Entrance:
         """Raises why nothing new can be written at present, if so."""
         self._check_epoch(epoch)
         run = self.run
+        if run.is_broken:
+            raise ServiceError(Reason.INTERNAL)
         if run.row.closed:
             raise ServiceError(Reason.RUN_CLOSED)
         if run.context.draining:
@@ -223,3 +232,25 @@ class Entrance:
         if run.applied < run.log.committed:
             run.wake_projectors(urgent=run.is_awaited or run.backlog_bytes >= _URGENT_BYTES)
         run.fire_applied()
+
+    def lost(self, note: Decided, fault: Exception) -> None:
+        """The journal will never take a batch: what follows it cannot be acknowledged until the run is loaded again."""
+        run = self.run
+        with run.lock:
+            run.is_broken = True
+            sessions = [writer.session for writer in run.writers.values() if writer.session is not None]
+        for session in sessions:
+            session.fail(ServiceError(Reason.INTERNAL))
+        if note.lost is not None:
+            note.lost()
+
+
+def _check_numbers(batch: records_pb2.Batch) -> None:
+    """Refuses numbers that no client can come to, and no journal has to hold."""
+    for name, least, most in (
+        ("sequence", 1, MOST),
+        ("first_held", 0, batch.sequence),
+        ("dropped", 0, _MOST_DROPPED),
+    ):
+        if not least <= getattr(batch, name) <= most:
+            raise ServiceError(Reason.INVALID_FIELD, f"{name}: not within {least} and {most}", field=name)

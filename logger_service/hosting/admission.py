@@ -8,7 +8,7 @@ import numpy as np
 
 from logger_service.contract.errors import Reason, ServiceError
 from logger_service.contract.names import check_name
-from logger_service.contract.values import check_nesting
+from logger_service.contract.values import check_map
 from logger_service.contract.wire import MAX_COLUMNS, MAX_VALUES, points
 from logger_service.v1 import records_pb2
 
@@ -146,7 +146,7 @@ def _admit_single(
 ) -> None:
     if isinstance(record, records_pb2.HparamsRecord):
         try:
-            check_nesting(record.hparams)
+            check_map(record.hparams)
         except ValueError as error:
             raise ServiceError(Reason.INVALID_FIELD, f"hparams: {error}", field="hparams") from None
     else:

@@ -25,7 +25,8 @@ _LOOK_S = 0.25
 _RETRY_FIRST_S = 0.05
 _RETRY_MOST_S = 2.0
 
-Done: TypeAlias = "Callable[[], None]"
+Done: TypeAlias = "Callable[[Exception | None], None]"
+"""Called with None once all is durable, or with the fault for which the journal will never take it."""
 
 
 class Owner(Protocol):
@@ -33,6 +34,10 @@ class Owner(Protocol):
 
     def durable(self, notes: list[Any]) -> None:
         """What was submitted with these notes is durable. Called on the committer's thread, in their order."""
+        ...
+
+    def lost(self, note: Any, fault: Exception) -> None:
+        """The journal will never take what was submitted with this note: a fault of the host."""
         ...
 
 
@@ -75,10 +80,20 @@ class Committer:
 
         Raises:
             OSError: The journal cannot be written, and the host is ending. They are still queued.
+            Exception: The journal will never take them: a fault of the host.
         """
         durable = threading.Event()
-        self.submit(changes, durable.set)
+        faults: list[Exception] = []
+
+        def done(fault: Exception | None) -> None:
+            if fault is not None:
+                faults.append(fault)
+            durable.set()
+
+        self.submit(changes, done)
         self.wait(durable)
+        if faults:
+            raise faults[0]
 
     def wait(self, durable: threading.Event) -> None:
         """Waits for an event that a commit sets.
@@ -138,27 +153,39 @@ class Committer:
         return group
 
     def _commit_group(self, group: list[_Item]) -> bool:
-        changes = [change for item, _, _ in group for change in item]
+        """Commits a group, and tells it; False: it was given up, since the host is ending."""
+        try:
+            if not self._commit([change for item, _, _ in group for change in item]):
+                return False
+        except Exception as fault:
+            if len(group) > 1:
+                # It is the fault of one of them, which must not be that of the others.
+                return all(self._commit_group([item]) for item in group)
+            _log.exception("the journal refuses what the host asks of it")
+            _tell_lost(group[0], fault)
+        else:
+            _tell(group)
+        return True
+
+    def _commit(self, changes: list[Change]) -> bool:
         delay = _RETRY_FIRST_S
         while changes:
             try:
                 self._journal.commit(changes, time.time_ns())
-            except Exception as error:
-                if not self._failing or not isinstance(error, OSError):
-                    _log.error("the journal cannot be written; trying again: %s", error, exc_info=True)
+                self.commits += 1
+                break
+            except OSError as error:
+                if not self._failing:
+                    _log.error("the journal cannot be written; trying again: %s", error)
                 self._failing = True
                 if self._closing:
                     _log.error("gave up %d unacknowledged changes: the journal cannot be written", len(changes))
                     return False
                 time.sleep(delay)
                 delay = min(delay * 2, _RETRY_MOST_S)
-            else:
-                self.commits += 1
-                break
         if self._failing:
             self._failing = False
             _log.warning("the journal can be written again")
-        _tell(group)
         return True
 
     def _trim_slice(self) -> None:
@@ -195,6 +222,17 @@ def _tell(group: list[_Item]) -> None:
             _log.exception("a commit could not be told")
     for done in dones:
         try:
-            done()
+            done(None)
         except Exception:
             _log.exception("a commit could not be told")
+
+
+def _tell_lost(item: _Item, fault: Exception) -> None:
+    _, owner, note = item
+    try:
+        if owner is not None:
+            owner.lost(note, fault)
+        elif note is not None:
+            note(fault)
+    except Exception:
+        _log.exception("a commit could not be told")

@@ -5,15 +5,24 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeVar
 
+from logger_service.backends.tree import RunTree
 from logger_service.contract.names import RESERVED_SEGMENTS, run_path
 
 _log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 FILE_NAME = "run.json"
+ID = re.compile(r"[0-9a-f]{32}")
+"""What ids of runs and writers are: 32 lower-case hexadecimal digits."""
+MOST = 2**63 - 1
+"""The greatest epoch, sequence or count that is taken: more than that no journal has to hold."""
 
 
 @dataclass(frozen=True)
@@ -26,48 +35,58 @@ class Identity:
     exp_name: str
     created_unix_nano: int
 
+    @property
+    def log_dir(self) -> str:
+        """Where its files are, relative to the data directory, with `/`."""
+        return run_path(self.namespace, self.exp_name)
 
-def read(run_dir: Path) -> Identity | None:
-    """Returns the identity that a directory claims; None: it claims none that can be read."""
+
+def read(data_dir: Path, log_dir: str) -> Identity | None:
+    """Returns the identity that a run's directory claims; None: it claims none that can be read."""
     try:
-        fields = json.loads((run_dir / FILE_NAME).read_text("utf-8"))
-        identity = Identity(**{name: fields[name] for name in Identity.__dataclass_fields__})
-        run_path(identity.namespace, identity.exp_name)
-        if not (isinstance(identity.run_id, str) and isinstance(identity.epoch, int)):
-            raise TypeError("run_id or epoch")
+        fields = json.loads(_in(data_dir, lambda tree: tree.read(f"{log_dir}/{FILE_NAME}")))
+        return _checked(Identity(**{name: fields[name] for name in Identity.__dataclass_fields__}))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError) as error:
-        _log.warning("%s cannot be read and is written anew: %s", run_dir / FILE_NAME, error)
+        _log.warning("%s of %s cannot be read and is written anew: %s", FILE_NAME, log_dir, error)
         return None
-    return identity
 
 
-def write(run_dir: Path, identity: Identity) -> None:
-    """Puts the identity into the directory, whole or not at all, and fsyncs it."""
-    path = run_dir / FILE_NAME
-    text = json.dumps(asdict(identity), indent=1)
-    temporary = path.with_name(f".{FILE_NAME}.new")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    sync_directory(run_dir)
+def _checked(claimed: Identity) -> Identity:
+    """Returns what a file claims, if a run can be so."""
+    if not (isinstance(claimed.run_id, str) and ID.fullmatch(claimed.run_id)):
+        raise ValueError("run_id is not 32 lower-case hexadecimal digits")
+    for name, least in (("epoch", 1), ("created_unix_nano", 0)):
+        number = getattr(claimed, name)
+        if type(number) is not int or not least <= number <= MOST:
+            raise ValueError(f"{name} is not an integer of {least} to 2**63 - 1")
+    run_path(claimed.namespace, claimed.exp_name)
+    return claimed
 
 
-def make_directory(run_dir: Path, data_dir: Path) -> None:
-    """Makes a run's directory inside the data directory and fsyncs those that it made.
+def write(data_dir: Path, claimed: Identity) -> None:
+    """Puts the identity into the run's directory, which is made if it is missing, whole or not at all, and fsyncs it.
 
     Raises:
-        OSError: Also where a symbolic link leads out of the data directory.
+        OSError: Also where a symbolic link stands in the way, which might lead out of the data directory.
     """
-    missing = [part for part in (run_dir, *run_dir.parents) if part.is_relative_to(data_dir) and not part.exists()]
-    run_dir.mkdir(parents=True, exist_ok=True)
-    if not run_dir.resolve().is_relative_to(data_dir.resolve()):
-        raise OSError(f"{run_dir} leads out of the data directory")
-    for made in missing:
-        sync_directory(made.parent)
+    content = json.dumps(asdict(claimed), indent=1) + "\n"
+
+    def replace(tree: RunTree) -> None:
+        tree.make_directory(claimed.log_dir)
+        tree.replace(f"{claimed.log_dir}/{FILE_NAME}", content.encode())
+        tree.sync()
+
+    _in(data_dir, replace)
+
+
+def _in(data_dir: Path, use: Callable[[RunTree], T]) -> T:
+    tree = RunTree(str(data_dir))
+    try:
+        return use(tree)
+    finally:
+        tree.rest()
 
 
 def sync_directory(path: Path) -> None:
@@ -85,6 +104,7 @@ def find_all(data_dir: Path) -> Iterator[Identity]:
         folders[:] = [name for name in folders if name not in RESERVED_SEGMENTS and not name.startswith(".")]
         if FILE_NAME not in files:
             continue
-        identity = read(Path(directory))
-        if identity is not None and data_dir / run_path(identity.namespace, identity.exp_name) == Path(directory):
-            yield identity
+        log_dir = Path(directory).relative_to(data_dir).as_posix()
+        claimed = read(data_dir, log_dir)
+        if claimed is not None and claimed.log_dir == log_dir:
+            yield claimed

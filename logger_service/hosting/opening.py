@@ -8,21 +8,21 @@ from logger_service.hosting import identity
 from logger_service.hosting.run import Run
 
 
-def open_run(run: Run) -> None:
+def open_backends(run: Run) -> None:
     """Opens the run's backends, if they are not open: blocks until they are recovered and the journal knows it."""
     with run.open_lock:
         if run.is_open:
             return
         directory = run.directory
-        existed = directory.exists()
-        identity.make_directory(directory, run.context.settings.data_dir)
-        claimed = identity.read(directory)
+        existed = directory.exists() if run.existed is None else run.existed
+        data_dir = run.context.settings.data_dir
+        claimed = identity.read(data_dir, run.log_dir)
         newer = claimed is not None and claimed.run_id == run.run_id and claimed.epoch > run.row.epoch
         adopt = existed and (run.is_unknown or newer)
         if newer and claimed is not None:
             run.remember(epoch=claimed.epoch)
         if claimed != run.identity:
-            identity.write(directory, run.identity)
+            identity.write(data_dir, run.identity)
         run.log.count_tail()
         for projector in run.projectors:
             projector.recover(directory, adopt=adopt)

@@ -6,7 +6,6 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -109,6 +108,7 @@ class Projector:
         self._committed_points = (self.applied_points, self.rejected_points)
         self._unwritten: int | None = None
         self._unwritten_bytes = 0
+        self._is_behind = False
         self._written_bytes = 0
         self._oldest_write = 0.0
         self._retry_s = _RETRY_FIRST_S
@@ -125,6 +125,7 @@ class Projector:
         with self._busy:
             self._close_backend()
             self._unwritten = None
+            self._is_behind = False
             with self._log.lock:
                 upto, bytes_upto = self._log.committed, self._log.accepted_bytes
                 position, lengths, state = self.checkpointed, dict(self._lengths), self._state
@@ -181,6 +182,8 @@ class Projector:
     def _get_on(self) -> float | None:
         if not self._owner.is_open:
             return None
+        if self._is_behind:
+            self._close_backend()
         if self._backend is None:
             self.recover(self._owner.directory, adopt=False)
             self._owner.got_on()
@@ -226,7 +229,7 @@ class Projector:
     def _report(self, accepted: Accepted, rejections: list[records_pb2.Rejection]) -> None:
         told = records_pb2.BatchRejections(sequence=accepted.sequence, rejections=rejections, backend=self.type)
         row = RejectionRow(self._log.run_id, accepted.writer_id, accepted.sequence, self.type, told.SerializeToString())
-        self._context.committer.submit([row], lambda: self._owner.refused(accepted.writer_id, told))
+        self._context.committer.submit([row], lambda _: self._owner.refused(accepted.writer_id, told))
 
     # Checkpoints
 
@@ -248,21 +251,24 @@ class Projector:
         state = dict(checkpoint.state)
         row = CursorRow(self._log.run_id, self.type, position, *counted, json.dumps(state), dict(checkpoint.lengths))
 
-        def committed() -> None:
-            # Together, and not before: a backend that is opened again meanwhile goes on from one checkpoint.
-            with self._log.lock:
-                self._lengths.update(checkpoint.lengths)
-                self._state, self._committed_points, self.checkpointed = state, counted, position
-            self._owner.checkpointed()
+        durable = threading.Event()
+        faults: list[Exception] = []
 
-        done: Callable[[], None] = committed
-        if wait:
-            durable = threading.Event()
+        def committed(fault: Exception | None) -> None:
+            if fault is not None:
+                # The next step opens the backend again, as of the checkpoint before.
+                self._is_behind = True
+                faults.append(fault)
+            else:
+                # Together, and not before: a backend that is opened again meanwhile goes on from one checkpoint.
+                with self._log.lock:
+                    self._lengths.update(checkpoint.lengths)
+                    self._state, self._committed_points, self.checkpointed = state, counted, position
+                self._owner.checkpointed()
+            durable.set()
 
-            def done() -> None:
-                committed()
-                durable.set()
-
-        self._log.submit_with_counters([row], done)
+        self._log.submit_with_counters([row], committed)
         if wait:
             self._context.committer.wait(durable)
+            if faults:
+                raise faults[0]

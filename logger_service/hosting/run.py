@@ -46,7 +46,9 @@ class Run:
         requests: Answers to calls with a `request_id`.
         open_lock: Held by who opens or closes the backends.
         is_open: Whether its backends are open, so that it may accept.
+        is_broken: Whether it takes nothing more until the host is started again, after a fault of the host.
         is_unknown: Whether the journal knew nothing of it until now, so that what its directory holds is to be adopted.
+        existed: Whether its directory was there before this host made it; None: this host did not make it.
         last_write_ns: When it was last written to; 0: never.
         last_activity: When somebody last wrote, or left, by the monotonic clock.
     """
@@ -75,7 +77,9 @@ class Run:
         self.notices = list(snapshot.notices)
         self.requests = {row.key: row for row in snapshot.requests}
         self.is_open = False
+        self.is_broken = False
         self.is_unknown = False
+        self.existed: bool | None = None
         self.last_write_ns = snapshot.last_write_ns
         self.last_activity = time.monotonic()
         self._applied_waiters = Waiters()
@@ -119,7 +123,7 @@ class Run:
         with self.lock:
             if epoch > self.row.epoch:
                 self.remember(epoch=epoch)
-                identity.write(self.directory, self.identity)
+                identity.write(self.context.settings.data_dir, self.identity)
 
     # How far it is
 
@@ -176,7 +180,8 @@ class Run:
             reachable = self.applied < position <= self.log.committed
         # What is not durable yet wakes them when it is.
         if reachable:
-            self.wake_projectors(urgent=True)
+            for projector in self.projectors:  # also one that waits for its next try
+                self.context.pool.schedule(projector.task)
         self.fire_applied()
 
     def when_writer_applied(self, writer_id: str, callback: Callable[[], None]) -> None:

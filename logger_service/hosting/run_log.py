@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from logger_service.contract.steps import StepCounters
 from logger_service.contract.wire import batch_points
+from logger_service.hosting.committer import Done
 from logger_service.hosting.context import HostContext
 from logger_service.hosting.tail import Accepted, Tail
 from logger_service.hosting.waiters import Waiters
@@ -100,7 +101,7 @@ class RunLog:
 
     # Letting go
 
-    def submit_with_counters(self, changes: Sequence[Change], done: Callable[[], None] | None) -> None:
+    def submit_with_counters(self, changes: Sequence[Change], done: Done | None) -> None:
         """Submits changes together with the counters as of now, so that what lies before need not be counted again."""
         with self.lock:
             dirty = self.counters.dirty()

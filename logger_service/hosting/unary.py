@@ -35,7 +35,7 @@ class UnaryDoor:
     """
 
     def __init__(self, entrance: Entrance) -> None:
-        self._entrance = entrance
+        self.entrance = entrance
         self._run = entrance.run
         self._pending: dict[bytes, Future[Steps]] = {}
 
@@ -54,9 +54,9 @@ class UnaryDoor:
             if earlier is not None and earlier.expires_ns > time.time_ns():
                 answered.set_result(dict(logging_service_pb2.LogMetricsResponse.FromString(earlier.response).steps))
                 return answered
-        self._entrance.check_writable(run.row.epoch if epoch is None else epoch)
+        self.entrance.check_writable(run.row.epoch if epoch is None else epoch)
         batch = records_pb2.Batch(records=[record])
-        rejections = self._entrance.admit(batch, batch.ByteSize())
+        rejections = self.entrance.admit(batch, batch.ByteSize())
         if rejections:
             first = rejections[0]
             raise ServiceError(Reason(first.reason), first.message, field="metrics" if first.names else "")
@@ -82,7 +82,12 @@ class UnaryDoor:
                     self._forget_expired()
             answered.set_result(steps)
 
-        self._entrance.append(writer, batch, changes, Decided(then=durable))
+        def lost() -> None:
+            with run.lock:
+                self._pending.pop(key or b"", None)
+            answered.set_exception(ServiceError(Reason.INTERNAL))
+
+        self.entrance.append(writer, batch, changes, Decided(then=durable, lost=lost))
         return answered
 
     def _forget_expired(self) -> None:

@@ -210,7 +210,7 @@ def test_a_directory_that_holds_another_run_is_that_run(hosts: Hosts, tmp_path: 
 def test_a_failing_backend_loses_nothing_and_stops_nobody_else(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
     host = hosts.start(backlog_bytes=20_000)
     well, ill = open_run(host, "well").run_id, open_run(host, "ill").run_id
-    doctors = {run.run_id: run for run in host._runs.values()}
+    doctors = {run.run_id: run for run in host._catalogue.all()}
     monkeypatch.setattr(
         doctors[ill].projectors[0]._backend, "apply", lambda batch: (_ for _ in ()).throw(OSError("full"))
     )
@@ -240,7 +240,7 @@ def test_a_backlog_beyond_its_limit_is_refused_until_it_is_gone(hosts: Hosts) ->
 
 
 def until_closed(host: RunHost, run_id: str) -> None:
-    run = host._runs[run_id]
+    run = host._catalogue.get(run_id)
     until(lambda: not run.is_open)
     with run.open_lock:  # held until its files are written and closed
         pass
