@@ -7,8 +7,8 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from benchmarks.lean_writer import LeanWriter
 from benchmarks.report import Result
+from tests.support.lean_writer import LeanWriter
 from tests.support.server import ServerProcess
 
 WRITERS = 500

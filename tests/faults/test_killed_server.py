@@ -31,6 +31,8 @@ for part in range(parts):
         if step % 100 == 0:
             logger.log_metrics({f"row/{number}": step, "shared": number}, step)
             logger.log_str(f"text/{number}", f"text {step}", step)
+    if part % 4 != 3:  # So that the next kill hits a connected writer; else one that has yet to connect again.
+        logger.flush(level="accepted")
 ledger = logger.flush()
 print(ledger.rejected + ledger.dropped)
 logger.shutdown()
