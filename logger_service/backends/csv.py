@@ -81,7 +81,7 @@ class CsvBackend:
             tree.make_directory(directory)
         self._files = FileSet(tree, _KINDS, lengths=lengths, state=state.get("files", {}), shared=shared)
         self._times = TimesFile(self._files, int(state.get("times", -1)))
-        self._hparams = HparamsFiles(self._files, state.get("hparams", {}))
+        self._hparams = HparamsFiles(self._files, state.get("hparams", {}), shared=shared)
         self._by_name: dict[tuple[str, str], AppendFile] = {}
         self._by_names: dict[tuple[str, ...], list[AppendFile]] = {}
         self._defined_names: dict[str, str] | None = None

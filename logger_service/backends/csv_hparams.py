@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from logger_service.backends.files import FileKind, FileSet
@@ -22,10 +22,12 @@ class HparamsFiles:
     Args:
         files: The run's files, just opened.
         state: What `state` returned at the last checkpoint; empty: nothing.
+        shared: Others may add to the same run, one at a time: what they added is taken up before more is.
     """
 
-    def __init__(self, files: FileSet, state: Mapping[str, Any]) -> None:
+    def __init__(self, files: FileSet, state: Mapping[str, Any], *, shared: bool = False) -> None:
         self._files = files
+        self._shared = shared
         self._records: list[Any] = list(state.get("records", []))
         self._next_text = int(state.get("next_text", 0))
         self._unwritten = False
@@ -38,6 +40,8 @@ class HparamsFiles:
 
     def add(self, hparams: Mapping[str, Any]) -> None:
         """Adds a record; its text goes to the buffers of the files."""
+        if self._shared:
+            self._take_up()
         text = "\n".join(f"{key}: {value}" for key, value in sorted(hparams.items()))
         self._files.append(self._files.file(f"texts/hparams{self._next_text}.txt"), text.encode())
         self._next_text += 1
@@ -64,12 +68,26 @@ class HparamsFiles:
         if newer:
             self._records = held
         self._unwritten = not newer and found != expected
-        self._next_text = max([self._next_text, *(number + 1 for number in self._text_numbers())])
+        self._skip_texts(self._files.paths())
         return newer
 
     def state(self) -> dict[str, Any]:
         """Returns what the next opening needs."""
+        if self._shared:
+            self._take_up()
         return {"records": list(self._records), "next_text": self._next_text}
+
+    def _take_up(self) -> None:
+        """Takes up what others have added since."""
+        if not self._unwritten:  # Else what is ours is not in the file yet.
+            self._records = self._held()
+        self._skip_texts(path for path, _ in self._files.tree.sizes("texts"))
+        self._files.tree.rest()
+
+    def _skip_texts(self, paths: Iterable[str]) -> None:
+        """Has the next text go to a file that is not there yet."""
+        found = (_TEXT_PATH.fullmatch(path) for path in paths)
+        self._next_text = max([self._next_text, *(int(match[1]) + 1 for match in found if match)])
 
     def _held(self) -> list[Any]:
         try:
@@ -79,10 +97,6 @@ class HparamsFiles:
         finally:
             self._files.tree.rest()
         return held if isinstance(held, list) else []
-
-    def _text_numbers(self) -> list[int]:
-        found = (_TEXT_PATH.fullmatch(path) for path in self._files.paths())
-        return [int(match[1]) for match in found if match]
 
 
 def _dumps(value: Any, indent: int | None = None) -> str:

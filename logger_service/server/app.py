@@ -8,6 +8,8 @@ import logging
 import os
 import signal
 import socket
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -33,6 +35,8 @@ JOURNAL_FILE = "journal.sqlite"
 _DRAIN_S = 15.0
 # Streams and calls that have not ended by then are cut off: clients send what was not acknowledged again, elsewhere.
 _GRACE_S = 5.0
+# How long a call that hangs may hold up the end of the process when everything else has ended.
+_HUNG_S = 2.0
 
 _DURABILITY = {
     "disk": run_service_pb2.DURABILITY_DISK,
@@ -57,6 +61,19 @@ def run(settings: Settings) -> None:
         except (OSError, JournalError) as error:
             raise StartError(f"the journal cannot be read: {error}") from error
         asyncio.run(_serve(settings.listen, host))
+    _end_without_hung_threads()
+
+
+def _end_without_hung_threads() -> None:
+    """Ends the process if a call hangs, in a file system for example: the interpreter would wait for its thread."""
+    deadline = time.monotonic() + _HUNG_S
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join(max(0.0, deadline - time.monotonic()))
+            if thread.is_alive():
+                log.error("ended although a call hangs")
+                logging.shutdown()
+                os._exit(0)
 
 
 def _check_port(address: Address) -> None:

@@ -210,6 +210,22 @@ def test_workers_of_multiprocessing_write_the_rest_when_they_end(tmp_path: Path,
     assert [lines(tmp_path, f"worker{index}") for index in range(3)] == [["0,1.0"]] * 3
 
 
+def test_two_loggers_of_one_run_keep_each_others_hparams(tmp_path: Path):
+    first, second = CSVLogger("run", tmp_path), CSVLogger("run", tmp_path)
+    for number, logger in enumerate((first, second, first, second)):
+        logger.log_hparams({"number": number})
+        logger.flush()
+    first.log_hparams({"number": 4})
+    second.shutdown()
+    first.shutdown()
+    with CSVLogger("run", tmp_path) as third:
+        third.log_hparams({"number": 5})
+    held = json.loads((tmp_path / "run" / "hparams.json").read_text())
+    assert held == [{"number": number} for number in range(6)]
+    for number in range(6):
+        assert (tmp_path / "run" / "texts" / f"hparams{number}.txt").read_text() == f"number: {number}"
+
+
 def test_a_pickled_copy_is_another_logger_of_the_run(tmp_path: Path):
     logger = CSVLogger("run", tmp_path)
     copies = [pickle.loads(pickle.dumps(logger)), copy.deepcopy(logger)]  # noqa: S301
