@@ -74,6 +74,14 @@ class Backend(Protocol):
         """Writes all buffers and fsyncs the files and directories that changed since the last checkpoint."""
         ...
 
+    def note_gap(self) -> None:
+        """Called in recovery where batches are missing: the journal lost them, and files may hold what they wrote.
+
+        From here on what differs from what is applied is not taken for torn: whole rows are kept, and what follows is
+        looked for behind them.
+        """
+        ...
+
     def end_recovery(self) -> Recovery:
         """Called once, after the batches beyond the last checkpoint were applied again, before any new one.
 

@@ -132,6 +132,12 @@ class CsvBackend:
         }
         return Checkpoint(lengths, state)
 
+    def note_gap(self) -> None:
+        """Batches are missing: whole rows that differ are kept."""
+        self.write()
+        self._files.note_gap()
+        self._times.forget()
+
     def end_recovery(self) -> Recovery:
         """Keeps what the files hold beyond what was applied, and counts its rows."""
         recovery = self._files.end_recovery()

@@ -20,7 +20,7 @@ from logger_service.backends.base import Recovery
 from logger_service.backends.handles import HANDLES, HandleCache, Slot
 from logger_service.backends.shortfall import Shortfall
 from logger_service.backends.tree import RunTree
-from logger_service.backends.whole import Whole, read_exactly
+from logger_service.backends.whole import Whole, read_exactly, whole_lines
 
 _log = logging.getLogger(__name__)
 
@@ -105,6 +105,7 @@ class FileSet:
         self._files: dict[str, AppendFile] = {}
         self._touched: list[AppendFile] = []
         self._recovery: Recovery | None = Recovery()
+        self._gap = False
         self._shortfall = Shortfall(tree, state)
         sizes = {path: size for path, size in self._sizes() if self._kind(path) is not None}
         for path in sizes.keys() | (lengths or {}).keys():
@@ -198,6 +199,10 @@ class FileSet:
 
     # Recovery
 
+    def note_gap(self) -> None:
+        """From here on, in recovery, whole lines that differ from what is appended are kept: batches are missing."""
+        self._gap = True
+
     def end_recovery(self) -> Recovery:
         """Writes all buffers, keeps what the files hold beyond, cuts what of that is torn, and tells what was found.
 
@@ -216,6 +221,7 @@ class FileSet:
             self.tree.rest()
         self._shortfall.end_recovery()
         self._recovery = None
+        self._gap = False
         return recovery
 
     def paths(self) -> list[str]:
@@ -325,6 +331,9 @@ class FileSet:
         """Passes over the pending bytes that the file holds already, and cuts it where they differ."""
         expected = b"".join(file.chunks)
         held = read_exactly(descriptor, file.length, min(file.length + len(expected), file.disk_end))
+        if self._gap and not expected.startswith(held):
+            self._skip_missing(file, descriptor, expected)
+            held = read_exactly(descriptor, file.length, min(file.length + len(expected), file.disk_end))
         equal = len(held) if expected.startswith(held) else _common_length(expected, held)
         if equal < len(held):
             self._cut(file, descriptor, file.length + equal)
@@ -332,6 +341,17 @@ class FileSet:
         file.pending -= equal
         self.pending -= equal
         file.chunks = [expected[equal:]] if file.pending else []
+
+    def _skip_missing(self, file: AppendFile, descriptor: int, expected: bytes) -> None:
+        """Passes over whole lines of batches that are missing, up to where what is expected stands, or to the end."""
+        kind = self._kind(file.path)
+        beyond = read_exactly(descriptor, file.length, file.disk_end)
+        whole = (kind.whole(descriptor, file.length, file.disk_end) if kind else file.disk_end) - file.length
+        skipped = _find_lines(beyond[:whole], expected) if kind and kind.whole is whole_lines else whole
+        if skipped and self._recovery is not None:
+            kept = self._recovery.kept
+            kept[file.path] = kept.get(file.path, 0) + skipped
+        file.length += skipped
 
     def _write_chunks(self, file: AppendFile, descriptor: int) -> None:
         if len(file.chunks) > _CHUNKS_A_CALL:
@@ -348,6 +368,19 @@ def _common_length(first: bytes, second: bytes) -> int:
     size = min(len(first), len(second))
     differs = np.frombuffer(first, np.uint8, size) != np.frombuffer(second, np.uint8, size)
     return int(differs.argmax())
+
+
+def _find_lines(held: bytes, expected: bytes) -> int:
+    """Where in whole lines the expected ones begin, all of them or as many as there are; the end if nowhere."""
+    line = expected[: expected.find(b"\n") + 1] or expected
+    begin = held.find(line)
+    while begin >= 0:
+        if (begin == 0 or held[begin - 1 : begin] == b"\n") and (
+            held.startswith(expected, begin) or expected.startswith(held[begin:])
+        ):
+            return begin
+        begin = held.find(line, begin + 1)
+    return len(held)
 
 
 def _after(chunks: list[Chunk], size: int) -> list[Chunk]:

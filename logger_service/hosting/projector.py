@@ -51,6 +51,10 @@ class Owner(Protocol):
         """A projector's checkpoint is durable."""
         ...
 
+    def missing(self, first: int, last: int) -> None:
+        """The journal lost the batches of these positions."""
+        ...
+
     def recovered(self, found: Recovery, *, adopted: bool) -> int:
         """Takes over what a recovery found.
 
@@ -139,11 +143,15 @@ class Projector:
             while position < upto:
                 batches = self._log.read_back(position, _SLICE_BYTES)
                 if not batches:
+                    self._owner.missing(position + 1, upto)
                     break
                 for accepted in batches:
+                    if accepted.position != position + 1:
+                        self._owner.missing(position + 1, accepted.position - 1)
+                        backend.note_gap()
                     self._apply(backend, accepted)
+                    position = accepted.position
                 backend.write()
-                position = batches[-1].position
             found = backend.end_recovery()
             self.applied, self.applied_bytes = upto, bytes_upto
             self.applied_points += self._owner.recovered(found, adopted=adopt)

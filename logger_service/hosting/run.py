@@ -217,6 +217,13 @@ class Run:
         if session is not None:
             session.refused_later(told)
 
+    def missing(self, first: int, last: int) -> None:
+        """The journal lost the batches of these positions."""
+        self.add_notice(
+            "JOURNAL_DAMAGED",
+            f"accepted batches {first} to {last} of the run cannot be read back; what files hold of them was kept",
+        )
+
     def recovered(self, found: Recovery, *, adopted: bool) -> int:
         """Takes over what a recovery found.
 

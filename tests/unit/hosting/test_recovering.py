@@ -303,3 +303,41 @@ def test_a_host_whose_journal_cannot_be_written_ends_and_goes_on_later(
     send_steps(again, 10, 20)
     flush(host, run_id)
     assert lines(hosts.data_dir, "loss") == expected(20)
+
+
+def damage_batches(hosts: Hosts, first: int, last: int) -> None:
+    """Makes accepted batches unreadable in the journal of a host that has crashed."""
+    with sqlite3.connect(hosts.journal_path) as journal:
+        keys = [key for (key,) in journal.execute("SELECT key FROM batches ORDER BY key")]
+        for key in keys[first - 1 : last]:
+            journal.execute("UPDATE batches SET payload = zeroblob(10) WHERE key = ?", (key,))
+    journal.close()
+
+
+@pytest.mark.parametrize("written", [True, False], ids=["written before", "not written before"])
+@pytest.mark.parametrize("last", [4, 10], ids=["in the middle", "to the end"])
+def test_damaged_batches_cut_nothing_that_was_written(hosts: Hosts, written: bool, last: int) -> None:
+    host = hosts.start(write_after_s=3600.0)
+    run_id = open_run(host).run_id
+    send_steps(Writer(host, run_id), 0, 100)
+    if written:
+        flush(host, run_id)
+    hosts.crash(host)
+    damage_batches(hosts, 3, last)
+    if written:  # and the last line was torn
+        path = hosts.data_dir / "default" / "run" / "scalars" / "loss.csv"
+        path.write_bytes(path.read_bytes()[:-3])
+
+    host = hosts.start()
+    send_steps(Writer(host, run_id), 100, 110)
+    ledger = flush(host, run_id)
+    lost = range(20, 10 * last)
+    known = [point for point in expected(110) if written or point[0] not in lost]
+    if written and last == 10:
+        known.remove((99, 99 / 8))  # torn, and no batch is left to write it again
+    assert lines(hosts.data_dir, "loss") == known
+    assert "JOURNAL_DAMAGED" in {notice.kind for notice in ledger.notices}
+    hosts.crash(host)
+    host = hosts.start()
+    flush(host, run_id)
+    assert lines(hosts.data_dir, "loss") == known
