@@ -37,7 +37,7 @@ class Server:
     def start(self) -> None:
         """Starts it, again on its port if it had one, and waits until it is ready."""
         command = [str(Path(sys.executable).with_name("logger-service")), "serve"]
-        command += ["--data-dir", str(self._data_dir), "--listen", self.address]
+        command += ["--data-dir", str(self._data_dir), "--listen", self.address, "--log-level", "warning"]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
