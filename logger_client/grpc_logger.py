@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,10 @@ TARGET_VARIABLE = "LOGGER_CLIENT_TARGET"
 """The variable that names the server where no target is given."""
 
 _PLACES = ("log_dir",)
+
+
+_SCHEME = re.compile(r"(unix|unix-abstract|dns|ipv4|ipv6|vsock):\S")
+_ADDRESS = re.compile(r"(?:[^\s:/]+|\[[^\s\]]+\]):([0-9]{1,5})")
 
 
 class GrpcLogger(ServiceLogger):
@@ -117,10 +122,13 @@ def check_target(target: Any) -> str:
 
     Raises:
         TypeError: It is not a `str`.
-        ValueError: It is empty, or has white space.
+        ValueError: It is neither `HOST:PORT` nor an address with a scheme that gRPC knows, such as `unix:PATH`.
     """
     if not isinstance(target, str):
         raise TypeError(f"target must be a str such as '127.0.0.1:50051', not {type(target).__name__}")
-    if not target or any(character.isspace() for character in target):
-        raise ValueError(f"target must be an address such as '127.0.0.1:50051', not {target!r}")
+    if _SCHEME.match(target) and not any(character.isspace() for character in target):
+        return target
+    address = _ADDRESS.fullmatch(target)
+    if address is None or not 1 <= int(address[1]) <= 65535:
+        raise ValueError(f"target must be HOST:PORT such as '127.0.0.1:50051', not {target!r}")
     return target

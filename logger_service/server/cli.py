@@ -29,7 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         settings = load(arguments, os.environ)
         # Loaded late, so that `--help` and errors come at once.
-        from logger_service.server import app, logs
+        try:
+            from logger_service.server import app, logs
+        except ModuleNotFoundError as missing:
+            raise StartError(f"{missing.name} is not installed: pip install 'logger-service[server]'") from None
 
         logs.set_up(sys.stderr, settings.log_format, settings.log_level)
         app.run(settings)

@@ -212,3 +212,11 @@ def test_what_cannot_be_written_does_not_hold_up_the_end(start_server: StartServ
     with Wire(server.address) as wire:
         _fill_disk(server, wire)
         assert server.terminate() == 1
+
+
+def test_a_missing_extra_is_named(tmp_path: Path) -> None:
+    hide = "import sys; sys.modules['grpc_reflection'] = None"
+    code = f"{hide}; from logger_service.server.cli import main; sys.exit(main())"
+    message = refused("--data-dir", str(tmp_path / "data"), command=(sys.executable, "-c", code))
+    assert "pip install 'logger-service[server]'" in message
+    assert not (tmp_path / "data").exists()
