@@ -29,7 +29,7 @@ SEAL_BYTES = 256 << 10
 """A buffer of this size is sent at once: some 10,000 scalars, or 32,000 values that are logged by the hundred."""
 LINGER_S = 0.02
 """How long a smaller one waits for more."""
-LINGER_UNACKNOWLEDGED_S = 0.25
+LINGER_UNACKNOWLEDGED_S = 1.0
 """How long it waits for more at most while something sent before is not acknowledged yet.
 
 So a server that has more writers than it can answer at once is sent larger batches rather than more of them, as TCP

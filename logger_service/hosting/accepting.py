@@ -64,7 +64,6 @@ class Entrance:
             last = writer.last_sequence if writer else 0
             if hello.first_held > last + 1:
                 raise self._journal_lost(hello, last)
-            run.raise_epoch(hello.epoch)
             if writer is None:
                 writer = run.writers[hello.writer_id] = WriterState(hello.writer_id, hello.epoch)
             if writer.session is not None:

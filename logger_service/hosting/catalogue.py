@@ -19,7 +19,7 @@ from logger_service.hosting import identity
 from logger_service.hosting.accepting import Entrance
 from logger_service.hosting.context import HostContext
 from logger_service.hosting.ledger import points_of
-from logger_service.hosting.opening import open_backends
+from logger_service.hosting.opening import close_backends, open_backends
 from logger_service.hosting.run import Run
 from logger_service.hosting.unary import KEEP_NS, UnaryDoor, request_key
 from logger_service.journal.base import Change, RequestRow, RunRow, RunSnapshot
@@ -52,7 +52,11 @@ class Catalogue:
     def load(self) -> None:
         """Takes in what the journal knows."""
         for snapshot in self._context.journal.load():
-            run = Run(self._context, snapshot)
+            try:
+                run = Run(self._context, snapshot)
+            except Exception:  # of a backend that this server does not have, say: the others are served all the same
+                _log.exception("run %s/%s cannot be loaded", snapshot.run.namespace, snapshot.run.exp_name)
+                continue
             claimed = identity.read(self._context.settings.data_dir, run.log_dir)
             if claimed is not None and claimed.run_id != run.run_id:
                 _log.warning("run %s (%s): its directory holds run %s now", run.name, run.run_id, claimed.run_id)
@@ -146,6 +150,17 @@ class Catalogue:
             response = self._describe(run, resumed=not made or points_of(run) > 0)
             self._context.committer.commit([] if key is None else [self._answer(run, key, response)])
             return response
+
+    def close(self, run: Run) -> None:
+        """Ends a run: applies and fsyncs what it accepted, and takes nothing new until it is opened again; blocks."""
+        name = (run.row.namespace, run.row.exp_name)
+        with self._opening[hash(name) % _NAME_LOCKS]:
+            if not run.row.closed:
+                run.remember(closed=True)
+            self._context.committer.commit([])
+            if run.applied < run.log.committed:
+                self.ensure_open(run)
+            close_backends(run, only_if_idle=False)
 
     @contextlib.contextmanager
     def _guarded(self, name: Name) -> Iterator[None]:

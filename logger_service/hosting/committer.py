@@ -54,6 +54,7 @@ class Committer:
         self._trims: dict[str, int] = {}
         self._wake = threading.Condition()
         self._closing = False
+        self._broken: dict[str, Exception] = {}
         self._failing = False
         self.ending = False
         """Whether those who wait give up when the journal cannot be written."""
@@ -154,6 +155,8 @@ class Committer:
 
     def _commit_group(self, group: list[_Item]) -> bool:
         """Commits a group, and tells it; False: it was given up, since the host is ending."""
+        if self._broken:
+            group = self._without_broken(group)
         try:
             if not self._commit([change for item, _, _ in group for change in item]):
                 return False
@@ -162,10 +165,22 @@ class Committer:
                 # It is the fault of one of them, which must not be that of the others.
                 return all(self._commit_group([item]) for item in group)
             _log.exception("the journal refuses what the host asks of it")
+            self._broken.update((change.run_id, fault) for change in group[0][0])
             _tell_lost(group[0], fault)
         else:
             _tell(group)
         return True
+
+    def _without_broken(self, group: list[_Item]) -> list[_Item]:
+        """Refuses what belongs to runs of which something was refused before: it makes no sense without that."""
+        kept: list[_Item] = []
+        for item in group:
+            fault = next((self._broken[change.run_id] for change in item[0] if change.run_id in self._broken), None)
+            if fault is None:
+                kept.append(item)
+            else:
+                _tell_lost(item, fault)
+        return kept
 
     def _commit(self, changes: list[Change]) -> bool:
         delay = _RETRY_FIRST_S

@@ -26,8 +26,6 @@ from logger_service.v1 import logging_service_pb2, query_service_pb2, records_pb
 _log = logging.getLogger(__name__)
 
 _PAGE = re.compile(r"[0-9]{1,9}")
-_NOTES_BYTES = 64 << 10
-_KEEP_ANSWER_NS = 600 * 10**9
 _IDLE_CHECK_S = 5.0
 _OPENERS = 4
 
@@ -66,7 +64,7 @@ class RunHost:
         """Loads the journal, and lets runs that have something to apply go on by themselves."""
         self._catalogue.load()
         for run in self._catalogue.all():
-            if not run.row.closed and run.applied < run.log.committed:
+            if run.applied < run.log.committed:
                 self._openers.submit(self._open_in_background, run)
         self._openers.submit(self._catalogue.adopt_all)
         self._pool.schedule(self._housekeeping, _IDLE_CHECK_S)
@@ -111,6 +109,7 @@ class RunHost:
             # A closed run only repeats what it answered before; it needs no open backends for that.
             if not run.row.closed:
                 self._catalogue.ensure_open(run)
+            run.raise_epoch(hello.epoch)
             with run.lock:
                 if run.is_open or run.row.closed:
                     return self._catalogue.entrance(run).connect(hello)
@@ -136,10 +135,8 @@ class RunHost:
         self._check_serving()
         run = self._catalogue.get(run_id)
         key = request_key(method, request_id)
-        if run.row.closed:
-            raise ServiceError(Reason.RUN_CLOSED)
         with run.lock:
-            if run.is_open:
+            if run.is_open or run.row.closed:  # a closed run only repeats what it answered before
                 return self._catalogue.door(run).log(record, epoch, key)
         # Opening blocks: it is done elsewhere, and the answer is passed on.
         answered: Future[Steps] = Future()
@@ -147,13 +144,16 @@ class RunHost:
         def open_and_log() -> None:
             try:
                 self._catalogue.ensure_open(run)
-                self.log(method, run_id, record, epoch=epoch, request_id=request_id).add_done_callback(
-                    lambda logged: answered.set_result(logged.result())
-                )
+                logged = self.log(method, run_id, record, epoch=epoch, request_id=request_id)
+                logged.add_done_callback(lambda _: _pass_on(logged, answered))
             except Exception as error:  # whatever it is, who waits is to know
                 answered.set_exception(error)
 
-        self._openers.submit(open_and_log)
+        try:
+            opening = self._openers.submit(open_and_log)
+        except RuntimeError:  # the host is ending
+            raise ServiceError(Reason.SHUTTING_DOWN) from None
+        opening.add_done_callback(lambda _: _pass_on_cancellation(opening, answered))
         return answered
 
     def flush(self, request: run_service_pb2.FlushRunRequest) -> Future[run_service_pb2.Ledger]:
@@ -185,9 +185,7 @@ class RunHost:
             ServiceError: There is no such run.
         """
         run = self._catalogue.get(run_id)
-        if not run.row.closed:
-            run.remember(closed=True)
-        close_backends(run, only_if_idle=False)
+        self._catalogue.close(run)
         return ledger_of(run)
 
     # Reading
@@ -264,3 +262,16 @@ class RunHost:
             open_backends(run)
         except Exception:  # the run stays as it is; a writer's hello tries again
             _log.exception("run %s cannot be recovered at present", run.name)
+
+
+def _pass_on(source: Future[Steps], target: Future[Steps]) -> None:
+    error = source.exception()
+    if error is not None:
+        target.set_exception(error)
+    else:
+        target.set_result(source.result())
+
+
+def _pass_on_cancellation(source: Future[None], target: Future[Steps]) -> None:
+    if source.cancelled():  # the host is ending
+        target.set_exception(ServiceError(Reason.SHUTTING_DOWN))

@@ -13,6 +13,7 @@ def open_backends(run: Run) -> None:
     with run.open_lock:
         if run.is_open:
             return
+        run.context.committer.commit([])  # a checkpoint on its way is known before it is gone on from
         directory = run.directory
         existed = directory.exists() if run.existed is None else run.existed
         data_dir = run.context.settings.data_dir
@@ -48,12 +49,19 @@ def close_backends(run: Run, *, only_if_idle: bool) -> bool:
             if not run.is_open:
                 return True
             idle_s = time.monotonic() - run.last_activity
-            if only_if_idle and (run.has_sessions or idle_s < run.context.settings.idle_after_s):
+            is_idle = idle_s >= run.context.settings.idle_after_s and run.applied == run.log.committed
+            if only_if_idle and (run.has_sessions or not is_idle):
                 return False
             # From here on whoever wants to write opens it again, and waits for the lock that is held here.
             run.is_open = False
-        run.context.committer.commit([])  # all that was accepted is durable, and so visible to the projectors
-        for projector in run.projectors:
-            projector.finish()
+        try:
+            run.context.committer.commit([])  # all that was accepted is durable, and so visible to the projectors
+            for projector in run.projectors:
+                projector.finish()
+        except BaseException:
+            with run.lock:
+                run.is_open = True
+            run.wake_projectors(urgent=False)
+            raise
     run.got_on()
     return True

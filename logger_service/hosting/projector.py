@@ -6,6 +6,7 @@ import json
 import logging
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -68,6 +69,16 @@ class Owner(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """What is applied and not yet written."""
+
+    position: int
+    size: int
+    points: int
+    refused: int
+
+
 class Projector:
     """One backend of one run. Its steps run in the host's pool, one at a time.
 
@@ -78,6 +89,7 @@ class Projector:
         type: The backend's type.
         options: Its options.
         cursor: Where the journal has it; None: it has not.
+        is_whole: Whether the journal has all that it should have of the run; else files are not taken at its word.
     """
 
     def __init__(
@@ -88,6 +100,7 @@ class Projector:
         type: str,
         options: dict[str, Any],
         cursor: CursorRow | None,
+        is_whole: bool,
     ) -> None:
         self.type = type
         self.options = options
@@ -110,9 +123,9 @@ class Projector:
         self._lengths: dict[str, int] = dict(cursor.lengths) if cursor else {}
         self._state: dict[str, Any] = json.loads(cursor.state) if cursor else {}
         self._committed_points = (self.applied_points, self.rejected_points)
-        self._unwritten: int | None = None
-        self._unwritten_bytes = 0
+        self._unwritten: _Slice | None = None
         self._is_behind = False
+        self._is_whole = is_whole
         self._written_bytes = 0
         self._oldest_write = 0.0
         self._retry_s = _RETRY_FIRST_S
@@ -137,33 +150,52 @@ class Projector:
             backend = registry.backend_class(self.type)(
                 str(run_dir), self.options, lengths=None if adopt else lengths, state=state
             )
+            try:
+                replayed = 0 if adopt else self._replay(backend, position, upto)
+                found = backend.end_recovery()
+            except BaseException:
+                backend.close()  # what is half recovered is not gone on with: it is begun again
+                raise
             self._backend = backend
-            position = upto if adopt else position
-            replayed = position
-            while position < upto:
-                batches = self._log.read_back(position, _SLICE_BYTES)
-                if not batches:
-                    self._owner.missing(position + 1, upto)
-                    break
-                for accepted in batches:
-                    if accepted.position != position + 1:
-                        self._owner.missing(position + 1, accepted.position - 1)
-                        backend.note_gap()
-                    self._apply(backend, accepted)
-                    position = accepted.position
-                backend.write()
-            found = backend.end_recovery()
             self.applied, self.applied_bytes = upto, bytes_upto
             self.applied_points += self._owner.recovered(found, adopted=adopt)
-            if adopt or replayed < upto or found.kept or found.mended or found.short:
+            if adopt or replayed or not self._is_whole or found.kept or found.mended or found.short:
                 self._commit_checkpoint(wait=True)
+            self._is_whole = True
+
+    def _replay(self, backend: Backend, position: int, upto: int) -> int:
+        """Applies and writes what follows a checkpoint; returns how many batches that is."""
+        if not self._is_whole:
+            backend.note_gap()
+        begin = position
+        while position < upto:
+            batches = self._log.read_back(position, _SLICE_BYTES)
+            if not batches:
+                self._owner.missing(position + 1, upto)
+                break
+            for accepted in batches:
+                if accepted.position != position + 1:
+                    self._owner.missing(position + 1, accepted.position - 1)
+                    backend.note_gap()
+                self._count(*self._apply(backend, accepted))
+                position = accepted.position
+            backend.write()
+        return upto - begin
 
     def finish(self) -> None:
-        """Applies all there is, fsyncs it, commits the cursor and closes the backend."""
+        """Applies all there is, fsyncs it, commits the cursor and closes the backend.
+
+        Raises:
+            Exception: It cannot be done at present. The backend is as it was.
+        """
         with self._busy:
-            while self._backend is not None and self.applied < self._log.committed:
+            if self._is_behind or (self._backend is None and self.applied < self._log.committed):
+                self.recover(self._owner.directory, adopt=False)
+            if self._backend is None:
+                return
+            while self._unwritten is not None or self.applied < self._log.committed:
                 self._slice(self._backend)
-            if self._backend is not None and self._oldest_write:
+            if self._oldest_write:
                 self._commit_checkpoint(wait=True)
             self._close_backend()
 
@@ -210,29 +242,42 @@ class Projector:
     def _slice(self, backend: Backend) -> None:
         """Applies and writes at most a slice."""
         if self._unwritten is None:
+            committed = self._log.committed
             batches = self._log.after(self.applied, _SLICE_BYTES)
-            upto = batches[-1].position if batches else self._log.committed
+            position, points, refused = self.applied, 0, 0
             try:
                 for accepted in batches:
-                    self._apply(backend, accepted)
+                    if accepted.position != position + 1:
+                        self._owner.missing(position + 1, accepted.position - 1)
+                    position = accepted.position
+                    taken, not_taken = self._apply(backend, accepted)
+                    points, refused = points + taken, refused + not_taken
             except Exception:
                 self._close_backend()  # half a slice may be in its buffers: it is opened again as of its checkpoint
                 raise
+            if not batches and position < committed:
+                self._owner.missing(position + 1, committed)
+                position = committed
             self._oldest_write = self._oldest_write or time.monotonic()
-            self._unwritten = upto
-            self._unwritten_bytes = sum(accepted.size for accepted in batches)
+            self._unwritten = _Slice(position, sum(accepted.size for accepted in batches), points, refused)
         backend.write()  # if it fails, its buffers hold what is left, and the next step goes on with them
-        self.applied, self._unwritten = self._unwritten, None
-        self.applied_bytes += self._unwritten_bytes
-        self._written_bytes += self._unwritten_bytes
+        written, self._unwritten = self._unwritten, None
+        self.applied = written.position
+        self.applied_bytes += written.size
+        self._written_bytes += written.size
+        self._count(written.points, written.refused)
 
-    def _apply(self, backend: Backend, accepted: Accepted) -> None:
+    def _count(self, points: int, refused: int) -> None:
+        self.applied_points += points
+        self.rejected_points += refused
+
+    def _apply(self, backend: Backend, accepted: Accepted) -> tuple[int, int]:
+        """Has the backend take a batch; returns how many points it took, and how many it refused for good."""
         rejections = backend.apply(accepted.batch)
         refused = sum(rejection.points for rejection in rejections)
-        self.applied_points += accepted.points - refused
         if rejections:
-            self.rejected_points += refused
             self._report(accepted, rejections)
+        return accepted.points - refused, refused
 
     def _report(self, accepted: Accepted, rejections: list[records_pb2.Rejection]) -> None:
         told = records_pb2.BatchRejections(sequence=accepted.sequence, rejections=rejections, backend=self.type)

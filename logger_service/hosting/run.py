@@ -62,10 +62,13 @@ class Run:
         self.writers = {row.writer_id: WriterState.from_row(row) for row in snapshot.writers}
         for rejection in snapshot.rejections:
             told = records_pb2.BatchRejections.FromString(rejection.payload)
-            self.writers[rejection.writer_id].rejections[rejection.sequence, rejection.backend] = told
+            if rejection.writer_id in self.writers:  # its row may have been left out as damaged
+                self.writers[rejection.writer_id].rejections[rejection.sequence, rejection.backend] = told
         cursors = {cursor.backend: cursor for cursor in snapshot.cursors}
         self.projectors = [
-            Projector(context, self, self.log, spec["type"], spec["options"], cursors.get(spec["type"]))
+            Projector(
+                context, self, self.log, spec["type"], spec["options"], cursors.get(spec["type"]), snapshot.is_whole
+            )
             for spec in json.loads(self.row.backends)
         ]
         self.served = frozenset(
@@ -119,11 +122,14 @@ class Run:
             self.context.committer.submit([self.row])
 
     def raise_epoch(self, epoch: int) -> None:
-        """Takes over a higher epoch, from a client or a directory that has seen it; a lower one changes nothing."""
+        """Takes over a higher epoch, from a client that has seen it; a lower one changes nothing. Blocks."""
         with self.lock:
-            if epoch > self.row.epoch:
-                self.remember(epoch=epoch)
-                identity.write(self.context.settings.data_dir, self.identity)
+            if epoch <= self.row.epoch:
+                return
+            self.remember(epoch=epoch)
+        # First the journal, then the directory: one that is ahead of the journal would be taken for another's.
+        self.context.committer.commit([])
+        identity.write(self.context.settings.data_dir, self.identity)
 
     # How far it is
 
@@ -211,7 +217,9 @@ class Run:
     def refused(self, writer_id: str, told: records_pb2.BatchRejections) -> None:
         """A backend refused records for good, and the journal knows it."""
         with self.lock:
-            writer = self.writers[writer_id]
+            writer = self.writers.get(writer_id)
+            if writer is None:
+                return
             writer.rejections[told.sequence, told.backend] = told
             session = writer.session
         if session is not None:

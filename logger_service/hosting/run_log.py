@@ -96,7 +96,7 @@ class RunLog:
             with self.lock:
                 for accepted in batches:
                     self.counters.fill(accepted.batch)
-            position = batches[-1].position
+            position = self._counted = batches[-1].position
         self._counted = None
 
     # Letting go

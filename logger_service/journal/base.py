@@ -144,6 +144,8 @@ class RunSnapshot:
     """Everything a journal holds of a run, but for its batches."""
 
     run: RunRow
+    is_whole: bool = True
+    """Whether no row of it was left out as damaged."""
     last_position: int = 0
     """The position of the last batch ever appended, trimmed or not."""
     first_position: int = 1

@@ -23,10 +23,16 @@ def load_states(connection: sqlite3.Connection, report: DamageReport) -> dict[st
     """
     runs = {row[0]: (row[1], RunState(row[0])) for row in _whole(connection, tables.RUNS, None, report)}
     names: dict[int, str] = {key: run_id for key, (run_id, _) in runs.items()}
-    for run, last_position, last_write_ns in _whole(connection, tables.TAILS, names, report):
+    damaged: set[Any] = set()
+    for run, last_position, last_write_ns in _whole(connection, tables.TAILS, names, report, damaged):
         state = runs[run][1]
         state.last_position, state.last_write_ns = last_position, last_write_ns
         state.first_position = last_position + 1
+    if damaged:
+        for run, position in _known_positions(connection, names, report):
+            state = runs[run][1]
+            if run in damaged and position > state.last_position:
+                state.last_position, state.first_position = position, position + 1
     for run, (run_id, state) in runs.items():
         first, last, count, size = connection.execute(
             "SELECT min(key), max(key), count(*), sum(length(payload)) FROM batches WHERE key BETWEEN ? AND ?",
@@ -45,6 +51,20 @@ def load_states(connection: sqlite3.Connection, report: DamageReport) -> dict[st
     return dict(runs.values())
 
 
+def _known_positions(
+    connection: sqlite3.Connection, names: Mapping[int, str], report: DamageReport
+) -> Iterator[tuple[int, int]]:
+    """Yields runs with positions that their other rows name."""
+    for table, column in (
+        (tables.WRITERS, "last_position"),
+        (tables.CURSORS, "position"),
+        (tables.COUNTED, "position"),
+    ):
+        at = table.columns.index(column)
+        for row in _whole(connection, table, names, report):
+            yield row[0], row[at]
+
+
 def load_snapshots(
     connection: sqlite3.Connection, states: Mapping[str, RunState], now_ns: int, report: DamageReport
 ) -> list[RunSnapshot]:
@@ -54,12 +74,17 @@ def load_snapshots(
         row = RunRow(run_id, namespace, exp_name, epoch, bool(closed), *rest)
         state = states[row.run_id]
         snapshots[key] = RunSnapshot(
-            row, state.last_position, state.first_position, state.held_bytes, state.last_write_ns
+            row,
+            last_position=state.last_position,
+            first_position=state.first_position,
+            held_bytes=state.held_bytes,
+            last_write_ns=state.last_write_ns,
         )
     names = {key: snapshot.run.run_id for key, snapshot in snapshots.items()}
+    damaged: set[Any] = set()
 
     def rows(table: Table) -> Iterator[tuple[RunSnapshot, str, list[Any]]]:
-        for run, *values in _whole(connection, table, names, report):
+        for run, *values in _whole(connection, table, names, report, damaged):
             yield snapshots[run], names[run], values
 
     lengths: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
@@ -87,6 +112,8 @@ def load_snapshots(
             snapshot.requests.append(request)
     for snapshot, run_id, values in rows(tables.NOTICES):
         snapshot.notices.append(NoticeRow(run_id, *values[1:]))
+    for run in damaged & snapshots.keys():
+        snapshots[run].is_whole = False
     return list(snapshots.values())
 
 
@@ -105,13 +132,22 @@ def first_expiry(connection: sqlite3.Connection) -> int | None:
 
 
 def _whole(
-    connection: sqlite3.Connection, table: Table, names: Mapping[int, str] | None, report: DamageReport
+    connection: sqlite3.Connection,
+    table: Table,
+    names: Mapping[int, str] | None,
+    report: DamageReport,
+    damaged: set[Any] | None = None,
 ) -> Iterator[tuple[Any, ...]]:
-    """Yields the whole rows without their checksums; of runs that are known, where `names` has them."""
+    """Yields the whole rows without their checksums; of runs that are known, where `names` has them.
+
+    The runs of the other rows are added to `damaged`.
+    """
     for row in tables.read_sealed(connection, table):
         run = row[0]
         if not tables.is_whole(table, row):
             report_row(table, row, "" if names is None else names.get(run, ""), report)
+            if damaged is not None:
+                damaged.add(run)
         elif names is None or run in names:
             yield row[:-1]
 
