@@ -8,7 +8,9 @@ GRPC_TOOLS := 1.72.2
 PROTO_VENV := .venv-proto/.installed-$(GRPC_TOOLS)
 BASELINE := protos/baseline.binpb
 
-.PHONY: demo test check bench faults proto baseline format clean
+.PHONY: install demo test check bench faults proto baseline format clean
+
+install: $(VENV) $(PROTO_VENV)
 
 # Trains an agent through a server that is killed half-way, and compares what was logged with what the files hold.
 demo: $(VENV)

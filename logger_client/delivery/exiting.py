@@ -41,6 +41,8 @@ class _Hooks:
         self.lock = threading.Lock()
         self.senders: list[Exiting] = []
         self.waited_s = 0.0
+        # In an interactive session that of an exception long since shown.
+        self.last_value = getattr(sys, "last_value", None)
         self.installed = False
 
     def install(self) -> None:
@@ -71,7 +73,7 @@ class _Hooks:
             left = sender.deliver(max(0.0, deadline - time.monotonic()))
             if left and last:
                 _log.error("the process ends before this was delivered: %s", left)
-            if last and not left and not hasattr(sys, "last_type"):
+            if last and not left and getattr(sys, "last_value", None) is self.last_value:
                 # A process that an exception ends leaves without a word, and its run counts as interrupted.
                 sender.leave(max(0.0, deadline - time.monotonic()))
             if last:

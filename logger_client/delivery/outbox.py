@@ -82,12 +82,22 @@ class Outbox:
 
     # What comes from the host.
 
-    def welcome(self, welcome: logging_service_pb2.Welcome) -> None:
-        """The host has so much; the rest is sent again."""
+    def welcome(self, welcome: logging_service_pb2.Welcome) -> bool:
+        """The host has so much; the rest is sent again.
+
+        Returns:
+            False if it no longer has what it acknowledged, so that another stream must be begun, as a new writer.
+        """
+        with self._changed:
+            lost = self._window.lost(welcome.last_sequence)
+        if lost is not None:
+            self.lose(*lost)
+            return False
         with self._changed:
             self._window.max_bytes = welcome.limits.max_stream_bytes or self._window.max_bytes
             newly = self._window.resend(welcome.last_sequence)
         self._settle(newly)
+        return True
 
     def acknowledge(self, acknowledgement: logging_service_pb2.Acknowledgement) -> None:
         """Takes what the host says about batches."""
@@ -106,7 +116,7 @@ class Outbox:
             self._told.clear()
             given_up = self._window.renumber()
         self._failures.add_lost(loser, first_sequence, last_sequence)
-        self._give_up(given_up, "the server lost its journal before it was applied")
+        self._give_up(given_up, "the server lost its journal: what was acknowledged may stand in the files or not")
 
     def fail(self, why: str) -> None:
         """Nothing will be delivered any more."""

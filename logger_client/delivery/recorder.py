@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import enum
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import time_ns
+from types import FrameType
 from typing import Literal
 
 from logger_client.delivery import fork
@@ -37,6 +39,8 @@ does by Nagle's algorithm.
 """
 WARN_EVERY_S = 10.0
 """How often it is said that a buffer is full."""
+_LOOK_S = 0.5  # How long to wait for the lock before asking whether it can ever come.
+_IDLE_S = 60.0  # How often a sleeping sender looks whether it was asked to end.
 _RECORD_BYTES = 64  # More than what a record of a text needs beside name and text.
 
 
@@ -109,6 +113,7 @@ class Recorder:
         self._dropped_in_all = 0
         self._undelivered = 0
         self._warned_at = float("-inf")
+        self._close_asked = False
 
     def _make_locks(self) -> None:
         self._lock = threading.Lock()
@@ -122,7 +127,8 @@ class Recorder:
     def add_scalar(self, name: str, value: float, step: int | None) -> None:
         """Takes one value."""
         now = time_ns()
-        self._acquire()
+        if not self._acquire(False):
+            self._acquire_late()
         try:
             if self._attended and not self._admit(1, 0):
                 return
@@ -139,7 +145,8 @@ class Recorder:
         """Takes one row of metrics, and texts of the same call."""
         now = time_ns()
         size = self.texts_bytes(texts) if texts else 0
-        self._acquire()
+        if not self._acquire(False):
+            self._acquire_late()
         try:
             if (self._attended or size > self._seal_bytes) and not self._admit(len(values) + len(texts), size):
                 return
@@ -223,6 +230,19 @@ class Recorder:
                 f"the {kind} has {size:,} bytes; the server allows at most {self.max_record_bytes:,} in a record"
             )
         return size
+
+    def _acquire_late(self) -> None:
+        """Waits for the lock, unless it is this very thread that holds it: then it would wait for ever.
+
+        Raises:
+            RuntimeError: A signal handler, or a log handler, called while this thread was in a call that logs.
+        """
+        while not self._acquire(timeout=_LOOK_S):
+            frame: FrameType | None = sys._getframe(2)
+            while frame is not None:
+                if frame.f_code in _HOLDERS and frame.f_locals.get("self") is self:
+                    raise RuntimeError("a handler used the logger while it had interrupted a call of the same logger")
+                frame = frame.f_back
 
     # Called with the lock held.
 
@@ -316,10 +336,14 @@ class Recorder:
         """Waits until there is something, lingers for more, and returns what is to be sent; None: nothing will come."""
         with self._lock:
             while not self._sealed and not self._buffer.size_bytes:
+                if self._close_asked:
+                    self._close_asked = False
+                    self._end_locked(_State.CLOSED)
+                    continue
                 if self._state is not _State.OPEN:
                     return None
                 self._wake_bytes = 0
-                self._content.wait()
+                self._content.wait(_IDLE_S)
             self._wake_bytes = self._seal_bytes
             self._linger()
             if not self._sealed:
@@ -351,10 +375,13 @@ class Recorder:
         Returns:
             The ordinal of the last thing sealed; 0: nothing was ever logged.
         """
-        with self._lock:
+        self._acquire_late()
+        try:
             self._seal(last_word=True)
             self._content.notify()
             return self._ordinal
+        finally:
+            self._release()
 
     @property
     def sealed_in_all(self) -> tuple[int, int]:
@@ -370,6 +397,16 @@ class Recorder:
     def close(self) -> None:
         """From now on every call raises LoggerClosedError; what was logged is still sent."""
         self._end(_State.CLOSED)
+
+    def close_later(self) -> None:
+        """As `close`, without waiting for the lock: a garbage collection may call it on the thread that holds it."""
+        if self._acquire(False):
+            try:
+                self._end_locked(_State.CLOSED)
+            finally:
+                self._release()
+        else:
+            self._close_asked = True
 
     def fail(self) -> None:
         """From now on what is logged is only counted, as undelivered. So is what has not been taken."""
@@ -394,10 +431,23 @@ class Recorder:
         self._update()
 
     def _end(self, state: _State) -> None:
-        with self._lock:
-            if self._state in (_State.OPEN, _State.FAILED):
-                self._state = state
-            self._seal(last_word=True)
-            self._update()
-            self._content.notify_all()
-            self._room.notify_all()
+        self._acquire_late()
+        try:
+            self._end_locked(state)
+        finally:
+            self._release()
+
+    def _end_locked(self, state: _State) -> None:
+        if self._state in (_State.OPEN, _State.FAILED):
+            self._state = state
+        self._seal(last_word=True)
+        self._update()
+        self._content.notify_all()
+        self._room.notify_all()
+
+
+_HOLDERS = frozenset(
+    getattr(Recorder, name).__code__
+    for name in ("add_scalar", "add_row", "add_record", "add_at_once", "seal", "_end", "release", "fail")
+)
+"""What holds the lock while Python code runs, in which a signal handler may be called."""

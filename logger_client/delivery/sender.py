@@ -70,7 +70,8 @@ class Sender:
             RuntimeError: This process was forked from one that uses gRPC, or no thread can be started.
         """
         fork.claim_grpc()
-        for name, target in (("encoder", self._encode), ("stream", self._keep_stream)):
+        # After a start that failed half-way, what runs already is not started again.
+        for name, target in (("encoder", self._encode), ("stream", self._keep_stream))[len(self._threads) :]:
             thread = threading.Thread(target=target, name=f"logger-client-{name}", daemon=True)
             thread.start()
             self._threads.append(thread)
@@ -123,7 +124,7 @@ class Sender:
         """Nothing more will be logged: the threads end by themselves once all is delivered."""
         if self._recorder.is_usable:
             self._abandoned = True
-            self._recorder.close()
+            self._recorder.close_later()
             if not any(thread.is_alive() for thread in self._threads):
                 self._transport.close()
 
@@ -217,8 +218,8 @@ class Sender:
 
     def _fail(self, why: str) -> None:
         _log.error("run %s: nothing more will be delivered to %s: %s", self._run.name, self._transport.target, why)
-        self._recorder.fail()
         self.outbox.fail(why)
+        self._recorder.fail()
 
     def _connected(self) -> None:
         if self._trouble_since is not None:

@@ -66,7 +66,8 @@ class Stream:
                     self._outbox.acknowledge(response.acknowledgement)
                 elif kind == "welcome":
                     self._stop_timer()
-                    self._outbox.welcome(response.welcome)
+                    if not self._outbox.welcome(response.welcome):
+                        break
                     self._welcomed = True
                     self._welcome.set()
                     self._on_welcome()

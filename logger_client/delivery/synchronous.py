@@ -62,7 +62,11 @@ class SynchronousSink:
             receipts.append(Receipt())
             return self._sender.submit(sealed, receipts[-1])
 
-        self._recorder.add_at_once(fill, hand_over, points=points, size_bytes=size_bytes, timeout_s=self._timeout_s)
+        taken = self._recorder.add_at_once(
+            fill, hand_over, points=points, size_bytes=size_bytes, timeout_s=self._timeout_s
+        )
+        if not taken:
+            raise DeliveryError(self._sender.outbox.failure or "not logged: the buffer is full, and on_full is 'drop'")
         for receipt in receipts:
             refusals = receipt.wait(max(0.0, deadline - time.monotonic()))
             if refusals is None:

@@ -120,6 +120,11 @@ class Window:
             self._held.popleft()
         return newly
 
+    def lost(self, accepted: int) -> tuple[int, int] | None:
+        """Returns first and last of the batches held here that a host had accepted and, with `accepted`, has not."""
+        highest = max((entry.sequence for entry in self._held if entry.accepted), default=0)
+        return (accepted + 1, highest) if accepted < highest else None
+
     def resend(self, accepted: int) -> list[Entry]:
         """Begins on a new stream, whose host has accepted so much: the rest is sent again, in order.
 

@@ -21,7 +21,7 @@ from logger_service.backends.base import Backend
 from logger_service.backends.direct_state import DirectState
 from logger_service.backends.run_lock import RunLock
 from logger_service.contract.buffer import RecordBuffer
-from logger_service.contract.errors import DeliveryError
+from logger_service.contract.errors import DeliveryError, LoggerClosedError
 from logger_service.contract.steps import StepCounters
 from logger_service.contract.wire import encode_records
 from logger_service.v1 import records_pb2
@@ -79,6 +79,8 @@ class DirectSink:
         if self._buffer.size_bytes >= WRITE_BYTES or not self._started:
             self._make_room()
         with self._lock:
+            if self._ended:
+                raise LoggerClosedError
             self._buffer.add_scalar(name, value, step, time.time_ns())
 
     def add_row(
@@ -88,6 +90,8 @@ class DirectSink:
         if self._buffer.size_bytes >= WRITE_BYTES or not self._started:
             self._make_room()
         with self._lock:
+            if self._ended:
+                raise LoggerClosedError
             self._buffer.add_row(names, values, step, time.time_ns(), texts)
 
     def add_record(self, record: records_pb2.Record) -> None:
@@ -95,6 +99,8 @@ class DirectSink:
         if self._buffer.size_bytes >= WRITE_BYTES or not self._started:
             self._make_room()
         with self._lock:
+            if self._ended:
+                raise LoggerClosedError
             self._buffer.add_record(record, record.ByteSize())
 
     def flush(self) -> None:
@@ -116,9 +122,10 @@ class DirectSink:
         Raises:
             DeliveryError: Not everything was written. The sink has ended nevertheless.
         """
-        if self._ended:
-            return
-        self._ended = True
+        with self._lock:
+            if self._ended:
+                return
+            self._ended = True
         self._wake.set()
         atexit.unregister(self._at_exit)
         try:

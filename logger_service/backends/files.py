@@ -39,13 +39,15 @@ class FileKind:
     prefix: str
     """How their names in that directory begin."""
     suffix: str
-    """How they end."""
+    """How they end; empty: there is one, whose name is the prefix."""
     whole: Whole
     """Where what is whole of them ends."""
 
     def has(self, path: str) -> bool:
         """Whether the file is of this kind."""
         begin = f"{self.directory}/{self.prefix}" if self.directory else self.prefix
+        if not self.suffix:
+            return path == begin
         return path.startswith(begin) and path.endswith(self.suffix) and len(path) >= len(begin) + len(self.suffix)
 
 
