@@ -6,7 +6,6 @@ The exceptions that users see, all of them made here:
     DeliveryError(RuntimeError)           something that was logged did not arrive; carries the ledger
     DeliveryPending(TimeoutError)         queued and not yet there; do not log it again
     LoggerClosedError(RuntimeError)       a call after `shutdown`
-    RecordRejected(Exception)             raised by a backend: this record will never be taken
 """
 
 from __future__ import annotations
@@ -131,10 +130,6 @@ class ServiceError(Exception):
     def retry_after_s(self) -> float | None:
         """Seconds after which a retry is worth it; None: it is not."""
         return CATALOGUE[self.reason].retry_after_s
-
-
-class RecordRejected(Exception):
-    """A backend will never take this record. Its text is written for the user and is public."""
 
 
 class LoggerClosedError(RuntimeError):

@@ -119,7 +119,7 @@ class RequestRow:
 
     run_id: str
     key: bytes
-    """16 bytes: a hash of the method, the run and the `request_id`."""
+    """16 bytes: a hash of the method and the `request_id`."""
     response: bytes
     expires_ns: int
 
