@@ -92,7 +92,7 @@ class QueryServiceServicer(object):
     """
 
     def ListRuns(self, request, context):
-        """Lists runs, newest write first, in pages.
+        """Lists runs, newest write first, in pages. Runs that are written to between two pages may move from one to the other.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
