@@ -6,6 +6,7 @@ texts/hparams<N>.txt   `key: value` lines of each record of hyperparameters
 hparams.json           the same, typed: a list of all records
 videos/                made, as TorchRL makes it
 .times                 the times of the rows of metrics (see `times`)
+.case_blind            only where the disk ignores case: that the paths of names allow for it (see `case_blind`)
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from logger_service.backends.base import RECORD_KINDS, Checkpoint, Recovery
+from logger_service.backends.case_blind import is_case_blind
 from logger_service.backends.csv_format import format_rows
 from logger_service.backends.csv_hparams import TEXT_KIND, HparamsFiles
 from logger_service.backends.files import AppendFile, FileKind, FileSet
@@ -77,6 +79,7 @@ class CsvBackend:
         shared: bool = False,
     ) -> None:
         tree = RunTree(run_dir)
+        self._case_blind = is_case_blind(tree, begun="scalars")
         for directory in ("scalars", "videos", "texts"):
             tree.make_directory(directory)
         self._files = FileSet(tree, _KINDS, lengths=lengths, state=state.get("files", {}), shared=shared)
@@ -203,7 +206,7 @@ class CsvBackend:
 
     def _add_text(self, text: records_pb2.TextRecord) -> None:
         file = self._file("text", text.name)
-        if name_of(file.path[len("texts/") :], ".jsonl") is None:
+        if self._name_told("text", file.path) is None:
             self._times.define("text", (text.name,), [file])
         line = {"step": text.step, "time_unix_nano": text.time_unix_nano, "value": text.text}
         encoded = json.dumps(line, ensure_ascii=False, separators=(",", ":")).translate(_LINE_ENDS)
@@ -220,14 +223,23 @@ class CsvBackend:
     def _file(self, kind: str, name: str) -> AppendFile:
         file = self._by_name.get((kind, name))
         if file is None:
-            file = self._by_name[kind, name] = self._files.file(_path(kind, name))
+            file = self._by_name[kind, name] = self._files.file(self._path(kind, name))
         return file
+
+    def _path(self, kind: str, name: str) -> str:
+        directory, suffix = _PLACES[kind]
+        return directory + file_path(name, suffix, case_blind=self._case_blind)
+
+    def _name_told(self, kind: str, path: str) -> str | None:
+        """The name that a path in a kind's place tells; None: it has not all of the name, or is none's."""
+        directory, suffix = _PLACES[kind]
+        return name_of(path[len(directory) :], suffix, case_blind=self._case_blind)
 
     def _key(self, path: str) -> tuple[str, str] | None:
         """Kind and name of what a file holds; None: the file is not one of a name, or its name is not to be known."""
         for kind, (directory, suffix) in _PLACES.items():
             if path.startswith(directory) and path.endswith(suffix):
-                name = name_of(path[len(directory) :], suffix) or self._names_defined().get(path)
+                name = self._name_told(kind, path) or self._names_defined().get(path)
                 return None if name is None else (kind, name)
         return None
 
@@ -236,14 +248,9 @@ class CsvBackend:
         if self._defined_names is None:
             definitions = self._files.read(TIMES_PATH, lambda *where: list(read_definitions(*where)))
             self._defined_names = {
-                _path(definition.kind, name): name for definition in definitions for name in definition.names
+                self._path(definition.kind, name): name for definition in definitions for name in definition.names
             }
         return self._defined_names
-
-
-def _path(kind: str, name: str) -> str:
-    directory, suffix = _PLACES[kind]
-    return directory + file_path(name, suffix)
 
 
 def _rejection(record: int, reason: Reason, message: str) -> records_pb2.Rejection:

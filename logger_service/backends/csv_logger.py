@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from logger_service.backends.csv import CsvBackend
 from logger_service.backends.direct import DirectSink
+from logger_service.backends.spelling import check_spelling
 from logger_service.contract.logger import FlushLevel, Logger
 from logger_service.contract.names import exp_path
 
@@ -26,14 +27,21 @@ class CSVLogger(Logger):
 
     Attributes:
         log_dir: The directory that holds runs.
+
+    Raises:
+        ValueError: `exp_name` is not a name, or the disk does not tell it from one whose directory is there.
     """
 
     _backend_type: ClassVar[str | None] = "csv"
 
     def __init__(self, exp_name: str, log_dir: str | os.PathLike[str] | None = None) -> None:
         root = DEFAULT_LOG_DIR if log_dir is None else os.fspath(log_dir)
-        run_dir = os.path.join(root, exp_path(exp_name))
+        path = exp_path(exp_name)
+        run_dir = os.path.join(root, path)
         absolute = os.path.abspath(run_dir)
+        check_spelling(root, path)
+        os.makedirs(absolute, exist_ok=True)
+        check_spelling(root, path)
         self._direct = DirectSink(
             absolute, lambda lengths, state: CsvBackend(absolute, {}, lengths=lengths, state=state, shared=True)
         )

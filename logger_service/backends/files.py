@@ -37,7 +37,7 @@ class FileKind:
     directory: str
     """Where they are, at any depth; empty: the run's directory itself, not below it."""
     prefix: str
-    """How their names in that directory begin."""
+    """How their names in that directory begin, before a number; empty: there they may be called anything."""
     suffix: str
     """How they end; empty: there is one, whose name is the prefix."""
     whole: Whole
@@ -48,7 +48,9 @@ class FileKind:
         begin = f"{self.directory}/{self.prefix}" if self.directory else self.prefix
         if not self.suffix:
             return path == begin
-        return path.startswith(begin) and path.endswith(self.suffix) and len(path) >= len(begin) + len(self.suffix)
+        if not (path.startswith(begin) and path.endswith(self.suffix) and len(path) >= len(begin) + len(self.suffix)):
+            return False
+        return not self.prefix or path[len(begin) : -len(self.suffix)].isdecimal()
 
 
 class AppendFile:

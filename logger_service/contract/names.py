@@ -7,6 +7,10 @@ does for ordinary names. What a file system cannot hold is escaped:
     %2E        the dot of a directory segment that ends like a file, so that `a` and `a.csv/b` can both exist
     %25        a percent sign that would otherwise read as one of these
     %~HASH     stands for the rest of a segment that is too long, which begins as that segment does
+
+Some disks do not tell `Loss` from `loss`, nor one Unicode form of a text from another; there are such that know still
+other equalities, alter what they are given, or refuse it. For a run on such a disk paths are made `case_blind`: what is
+not made of lower-case letters, digits and signs that all disks keep gets a hash as well.
 """
 
 from __future__ import annotations
@@ -23,7 +27,11 @@ RESERVED_SEGMENTS = frozenset({"scalars", "videos", "texts", "histograms", "run.
 _SEGMENT_LIMIT_BYTES = 255  # What Linux file systems hold.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _LOOKS_ESCAPED = re.compile(r"%(?=2E|25|~)")
+_LOOKS_ESCAPED_BLINDLY = re.compile(_LOOKS_ESCAPED.pattern, re.IGNORECASE)
 _ESCAPE = re.compile(r"%(2E|25)")
+_PORTABLE = r"0-9 !#$%&'()+,\-.;=@\[\]^_`{}"  # No `~`: FAT has a second name for each file, such as `longna~1`.
+_KEPT_BY_ALL_DISKS = re.compile(rf"[a-z{_PORTABLE}]+(?<![. ])")  # A dot or space at the end is dropped by some.
+_ALTERED_BY_SOME_DISK = re.compile(rf"[^A-Za-z{_PORTABLE}]")
 
 
 def check_name(name: Any) -> str:
@@ -69,15 +77,15 @@ def check_exp_name(exp_name: Any) -> str:
 
 def exp_path(exp_name: str) -> str:
     """Returns the directory of a run, relative to its namespace or log directory."""
-    return "/".join(_directory(segment, ()) for segment in check_exp_name(exp_name).split("/"))
+    return "/".join(_directory(segment, (), False) for segment in check_exp_name(exp_name).split("/"))
 
 
 def run_path(namespace: str, exp_name: str) -> str:
     """Returns the directory of a run relative to the data directory, with `/`."""
-    return f"{_directory(check_namespace(namespace), ())}/{exp_path(exp_name)}"
+    return f"{_directory(check_namespace(namespace), (), False)}/{exp_path(exp_name)}"
 
 
-def file_path(name: str, suffix: str) -> str:
+def file_path(name: str, suffix: str, *, case_blind: bool = False) -> str:
     """Returns the relative path, with `/`, of the file for a name: `a/b` with `.csv` goes to `a/b.csv`.
 
     Two names never share a path, no path is another one's directory, and none leads out of where it begins.
@@ -86,17 +94,18 @@ def file_path(name: str, suffix: str) -> str:
         name: A name that `check_name` has passed.
         suffix: What the file is called beyond the name. In one directory there may be several suffixes only if their
             extensions (from the last dot on) are equal, but for `.txt` beside `.jsonl`.
+        case_blind: All this must hold for paths that differ in case or in their Unicode form only.
 
     Returns:
         The path. None of its segments is longer than 255 bytes.
     """
     *directories, last = name.split("/")
-    segments = [_directory(segment, _file_endings(suffix)) for segment in directories]
-    segments.append(_fitted(_escaped(last), last, suffix))
+    segments = [_directory(segment, _file_endings(suffix), case_blind) for segment in directories]
+    segments.append(_fitted(_escaped(last, case_blind), last, suffix, case_blind))
     return "/".join(segments)
 
 
-def name_of(path: str, suffix: str) -> str | None:
+def name_of(path: str, suffix: str, *, case_blind: bool = False) -> str | None:
     """Returns the name whose `file_path` is `path`; None if the path does not tell, or no name goes there."""
     if not path.endswith(suffix):
         return None
@@ -105,7 +114,7 @@ def name_of(path: str, suffix: str) -> str | None:
         check_name(name)
     except ValueError:
         return None
-    return name if file_path(name, suffix) == path else None
+    return name if file_path(name, suffix, case_blind=case_blind) == path else None
 
 
 def _check(name: Any, what: str) -> str:
@@ -140,24 +149,33 @@ def _file_endings(suffix: str) -> tuple[str, ...]:
     return (extension, ".txt") if extension == ".jsonl" else (extension,)
 
 
-def _escaped(segment: str) -> str:
-    return _LOOKS_ESCAPED.sub("%25", segment)
+def _escaped(segment: str, case_blind: bool) -> str:
+    return (_LOOKS_ESCAPED_BLINDLY if case_blind else _LOOKS_ESCAPED).sub("%25", segment)
 
 
-def _directory(segment: str, endings: tuple[str, ...]) -> str:
-    escaped = _escaped(segment)
+def _directory(segment: str, endings: tuple[str, ...], case_blind: bool) -> str:
+    escaped = _escaped(segment, case_blind)
     if endings and segment.endswith(endings):
         stem, _, extension = escaped.rpartition(".")
         escaped = f"{stem}%2E{extension}"
-    return _fitted(escaped, segment, "")
+    return _fitted(escaped, segment, "", case_blind)
 
 
-def _fitted(escaped: str, segment: str, suffix: str) -> str:
-    """`escaped + suffix`, or, if that is too long, its beginning and a hash of the segment in place of the rest."""
+def _fitted(escaped: str, segment: str, suffix: str, case_blind: bool) -> str:
+    """`escaped + suffix`, or, if a disk cannot hold that, its beginning and a hash of the segment in place of the rest.
+
+    What begins a path that has a hash need not differ from others, but the disk has to list it as it was made.
+    """
+    if case_blind and not _KEPT_BY_ALL_DISKS.fullmatch(segment):
+        return _hashed(_ALTERED_BY_SOME_DISK.sub("_", escaped).encode(), segment, suffix)
     if len(escaped) + len(suffix) <= _SEGMENT_LIMIT_BYTES // 4:  # Characters of UTF-8 have at most 4 bytes.
         return escaped + suffix
     encoded = escaped.encode()
     if len(encoded) + len(suffix.encode()) <= _SEGMENT_LIMIT_BYTES:
         return escaped + suffix
+    return _hashed(encoded, segment, suffix)
+
+
+def _hashed(beginning: bytes, segment: str, suffix: str) -> str:
     tail = f"%~{hashlib.sha256(segment.encode()).hexdigest()[:40]}{suffix}"
-    return encoded[: _SEGMENT_LIMIT_BYTES - len(tail.encode())].decode(errors="ignore") + tail
+    return beginning[: _SEGMENT_LIMIT_BYTES - len(tail.encode())].decode(errors="ignore") + tail

@@ -191,6 +191,7 @@ class Catalogue:
         )
         data_dir = self._context.settings.data_dir
         run = Run(self._context, RunSnapshot(row))
+        identity.check_spelling(data_dir, run.log_dir)
         claimed = identity.read(data_dir, run.log_dir)
         if request.resume == run_service_pb2.RESUME_MUST and claimed is None:
             raise ServiceError(Reason.RUN_MISSING, f"there is no run {namespace}/{exp_name} to resume")

@@ -11,7 +11,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from logger_service.backends import spelling
 from logger_service.backends.tree import RunTree
+from logger_service.contract.errors import Reason, ServiceError
 from logger_service.contract.names import RESERVED_SEGMENTS, run_path
 
 _log = logging.getLogger(__name__)
@@ -70,15 +72,29 @@ def write(data_dir: Path, claimed: Identity) -> None:
 
     Raises:
         OSError: Also where a symbolic link stands in the way, which might lead out of the data directory.
+        ServiceError: As `check_spelling`.
     """
     content = json.dumps(asdict(claimed), indent=1) + "\n"
 
     def replace(tree: RunTree) -> None:
         tree.make_directory(claimed.log_dir)
+        check_spelling(data_dir, claimed.log_dir)
         tree.replace(f"{claimed.log_dir}/{FILE_NAME}", content.encode())
         tree.sync()
 
     _in(data_dir, replace)
+
+
+def check_spelling(data_dir: Path, log_dir: str) -> None:
+    """Checks that a run's directory is no other run's.
+
+    Raises:
+        ServiceError: INVALID_NAME: the disk does not tell its path from one that is there already.
+    """
+    try:
+        spelling.check_spelling(str(data_dir), log_dir)
+    except ValueError as error:
+        raise ServiceError(Reason.INVALID_NAME, f"exp_name: {error}", field="exp_name") from None
 
 
 def _in(data_dir: Path, use: Callable[[RunTree], T]) -> T:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from logger_service.contract.names import (
+    RESERVED_SEGMENTS,
     check_exp_name,
     check_name,
     check_namespace,
@@ -33,7 +37,18 @@ PIECES = st.sampled_from(
         "%2E",
         "%25",
         "%252E",
+        "%2F",
         "%~",
+        "%2e",
+        "%25~",
+        "A",
+        ".CSV",
+        ".JSONL",
+        "e\u0301",
+        "\u00c9",
+        "\u00df",
+        "ss",
+        "\u212a",
         "2E",
         "25",
         "~",
@@ -42,16 +57,53 @@ PIECES = st.sampled_from(
         " ",
         "x" * 120,
         "𝄞" * 40,
+        "hparams0",
+        "HPARAMS0.txt",
         "hparams0.txt",
+        ".times",
+        "%~" + "0" * 40,
     ]
 )
-NAMES = st.one_of(st.lists(PIECES, min_size=1, max_size=9).map("".join), st.text(max_size=300))
+# Segments about as long as a file system takes, which differ at the end only.
+LONG = st.builds(
+    lambda piece, size, end: piece * (size // len(piece.encode())) + end,
+    st.sampled_from(["x", "X", "é", "e\u0301", "損", "𝄞", "%2E", "a.csv"]),
+    st.integers(235, 262),
+    st.sampled_from(["", "a", "A", "ab", ".csv", ".jsonl", "%2E", "é", "/x", ".csv/x", "%~", "."]),
+)
+NAMES = st.one_of(st.lists(PIECES, min_size=1, max_size=9).map("".join), LONG, st.text(max_size=300))
 SUFFIXES = st.sampled_from([".csv", ".jsonl", "_12.mp4"])
+# What disks take for equal; the last is of those that know no Unicode beyond their own table of upper-case letters.
+FOLDS: dict[str, Callable[[str], str]] = {
+    "sees": lambda path: path,
+    "lower": str.lower,
+    "upper": str.upper,
+    "case": str.casefold,
+    "NFC": lambda path: unicodedata.normalize("NFC", path),
+    "NFD": lambda path: unicodedata.normalize("NFD", path),
+    "NFD and case": lambda path: unicodedata.normalize("NFD", unicodedata.normalize("NFD", path).casefold()),
+    "NFKC and case": lambda path: unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold()),
+    "ends": lambda path: "/".join(segment.rstrip(". ") for segment in path.lower().split("/")),
+}
+
+
+def variants(name: str) -> list[str]:
+    """The name, and others that some disk takes for it."""
+    made = [fold(name) for fold in FOLDS.values()]
+    return [*dict.fromkeys([name, name.swapcase(), *made])]
 
 
 def is_name(name: str) -> bool:
     try:
         check_name(name)
+    except ValueError:
+        return False
+    return True
+
+
+def is_exp_name(name: str) -> bool:
+    try:
+        check_exp_name(name)
     except ValueError:
         return False
     return True
@@ -158,29 +210,108 @@ def test_paths_where_no_name_goes(path: str):
 
 
 @settings(deadline=None)
-@given(NAMES, SUFFIXES)
-def test_paths_are_confined_and_told_back(name: str, suffix: str):
+@given(NAMES, SUFFIXES, st.booleans())
+def test_paths_are_confined_and_told_back(name: str, suffix: str, case_blind: bool):
     assume(is_name(name))
-    path = file_path(name, suffix)
+    path = file_path(name, suffix, case_blind=case_blind)
     segments = path.split("/")
     assert all(segment not in ("", ".", "..") and len(segment.encode()) <= 255 for segment in segments)
     assert len(segments) == len(name.split("/"))
     assert path.endswith(suffix)
     assert "\0" not in path
     if "%~" not in path:
-        assert name_of(path, suffix) == name
+        assert name_of(path, suffix, case_blind=case_blind) == name
     else:
-        assert name_of(path, suffix) is None
+        assert name_of(path, suffix, case_blind=case_blind) is None
+
+
+def check_apart(files: list[str], others: set[str], fold: Callable[[str], str]) -> None:
+    """No two files share a path, none is a directory of another one, and none stands where others do."""
+    folded = {fold(file) for file in files}
+    assert len(folded) == len(files)
+    directories = {"/".join(file.split("/")[:end]) for file in folded for end in range(1, len(file.split("/")))}
+    assert not folded & directories
+    assert not (folded | directories) & others
+
+
+BESIDE = {".csv": set(), ".jsonl": {f"hparams{number}.txt" for number in (0, 1, 10)}}
+"""What stands in the same directory without being a name's."""
 
 
 @settings(deadline=None)
 @given(st.lists(NAMES, min_size=2, max_size=12, unique=True), st.sampled_from([".csv", ".jsonl"]))
 def test_no_two_names_meet_on_disk(names: list[str], suffix: str):
-    names = [name for name in names if is_name(name)]
-    files = {file_path(name, suffix) for name in names}
-    assert len(files) == len(names)
-    directories = {"/".join(file.split("/")[:end]) for file in files for end in range(1, len(file.split("/")))}
-    assert not files & directories
+    files = [file_path(name, suffix) for name in names if is_name(name)]
+    check_apart(files, BESIDE[suffix], FOLDS["sees"])
+
+
+@settings(deadline=None)
+@given(st.lists(NAMES, min_size=1, max_size=6), st.sampled_from([".csv", ".jsonl"]), st.sampled_from(sorted(FOLDS)))
+@example(["a.csv/b", "a%2ecsv/b"], ".csv", "lower")
+@example(["a./b", "a/b"], ".csv", "ends")
+@example(["HPARAMS0.TXT/x"], ".jsonl", "case")
+def test_no_two_names_meet_on_a_disk_that_ignores_case(names: list[str], suffix: str, fold: str):
+    unlike = dict.fromkeys(variant for name in names for variant in variants(name) if is_name(variant))
+    files = [file_path(name, suffix, case_blind=True) for name in unlike]
+    check_apart(files, BESIDE[suffix], FOLDS[fold])
+
+
+@settings(deadline=None)
+@given(NAMES, st.sampled_from([".csv", ".jsonl"]))
+def test_a_disk_that_ignores_case_lists_paths_as_they_were_made(name: str, suffix: str):
+    assume(is_name(name))
+    path = file_path(name, suffix, case_blind=True)
+    assert path.isascii()
+    assert not set(path) & set('"*:<>?\\|')
+    assert not any(segment.endswith((".", " ")) for segment in path.split("/"))
+
+
+@settings(deadline=None)
+@given(st.lists(NAMES, min_size=2, max_size=12, unique=True))
+def test_no_two_runs_meet_on_disk(names: list[str]):
+    runs = [name for name in names if is_name(name) and is_exp_name(name)]
+    paths = {exp_path(name) for name in runs}
+    assert len(paths) == len(runs)
+    for path in paths:
+        segments = path.split("/")
+        assert all(len(segment.encode()) <= 255 and not segment.startswith(".") for segment in segments)
+        assert not RESERVED_SEGMENTS & set(segments)
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix", "path"),
+    [
+        ("loss", ".csv", "loss.csv"),
+        ("train/loss_2 (x)", ".csv", "train/loss_2 (x).csv"),
+        ("x.csv/y", ".csv", "x%2Ecsv/y.csv"),
+        ("50%", ".csv", "50%.csv"),
+        ("%2e", ".csv", "%252e.csv"),
+        ("%25", ".csv", "%2525.csv"),
+    ],
+)
+def test_lower_case_is_kept_on_a_disk_that_ignores_case(name: str, suffix: str, path: str):
+    assert file_path(name, suffix, case_blind=True) == path
+    assert name_of(path, suffix, case_blind=True) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "beginning"),
+    [
+        ("Loss", "Loss"),
+        ("train/AUC", "train/AUC"),
+        ("\u00e9t\u00e9", "_t_"),
+        ("a:b", "a_b"),
+        ("longna~1", "longna_1"),
+        ("a.", "a."),
+        ("%2E", "%252E"),
+        ("X" * 300, "X" * 209),
+    ],
+)
+def test_other_segments_get_a_hash_there(name: str, beginning: str):
+    path = file_path(name, ".csv", case_blind=True)
+    assert path.removesuffix(path[-46:]) == beginning
+    assert re.fullmatch(r"%~[0-9a-f]{40}\.csv", path[-46:])
+    assert name_of(path, ".csv", case_blind=True) is None
 
 
 def test_names_that_try_hard_all_have_their_file(tmp_path: Path):
