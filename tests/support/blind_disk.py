@@ -6,12 +6,17 @@ For code that opens files through `RunTree`.
 from __future__ import annotations
 
 import os
+import threading
 import unicodedata
 from typing import Any
 
 import pytest
 
 from logger_service.backends import spelling, tree
+
+
+_ONE_AT_A_TIME = threading.Lock()
+"""To look for an entry and to make it is one step of a disk."""
 
 
 def fold(text: str) -> str:
@@ -26,17 +31,21 @@ class _BlindOs:
         return getattr(os, name)
 
     def open(self, path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
-        return os.open(_spelled(path, dir_fd), flags, mode, dir_fd=dir_fd)
+        with _ONE_AT_A_TIME:
+            return os.open(_spelled(path, dir_fd), flags, mode, dir_fd=dir_fd)
 
     def mkdir(self, path: str, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
-        os.mkdir(_spelled(path, dir_fd), mode, dir_fd=dir_fd)
+        with _ONE_AT_A_TIME:
+            os.mkdir(_spelled(path, dir_fd), mode, dir_fd=dir_fd)
 
     def unlink(self, path: str, *, dir_fd: int | None = None) -> None:
-        os.unlink(_spelled(path, dir_fd), dir_fd=dir_fd)
+        with _ONE_AT_A_TIME:
+            os.unlink(_spelled(path, dir_fd), dir_fd=dir_fd)
 
     def rename(self, source: str, target: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
-        source, target = _spelled(source, src_dir_fd), _spelled(target, dst_dir_fd)
-        os.rename(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+        with _ONE_AT_A_TIME:
+            source, target = _spelled(source, src_dir_fd), _spelled(target, dst_dir_fd)
+            os.rename(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
 
     def lstat(self, path: str) -> os.stat_result:
         directory, name = os.path.split(path)
