@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -100,5 +101,18 @@ class HparamsFiles:
 
 
 def _dumps(value: Any, indent: int | None = None) -> str:
-    # NaN and the infinities are written as Python writes and reads them: JSON has no form for them.
-    return json.dumps(value, indent=indent, sort_keys=True, ensure_ascii=False)
+    return json.dumps(_json(value), indent=indent, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def _json(value: Any) -> Any:
+    """Returns the value with texts for NaN and the infinities, for which JSON has no form, as protobuf's JSON has them.
+
+    Written as Python's `json` does by itself, one of them would make the file unreadable for most others.
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, list):
+        return [_json(element) for element in value]
+    if isinstance(value, dict):
+        return {key: _json(element) for key, element in value.items()}
+    return value

@@ -2,11 +2,14 @@
 
 None, bool, int, float, str         as they are; an int beyond 64 bits as its decimal text
 mappings, Namespaces, dataclasses   a map; keys of int, float, bool and None become text
+named tuples                        a map of their fields
 list, tuple                         a list
 NumPy and torch scalars and arrays  a number, or a list
 Path, torch.device, torch.dtype     their text
 enum members                        their name; those that are numbers or texts too: that number or text
 OmegaConf's                         resolved, then as above
+
+Everything else is refused by its key: a set, since it has no order (log `sorted(it)`); bytes; classes and functions.
 """
 
 from __future__ import annotations
@@ -37,20 +40,22 @@ def to_map(hparams: Any) -> values_pb2.MapValue:
 
     Raises:
         TypeError: It is none of these, or a key or a value in it has no form on the wire; the message names the key.
-        ValueError: It is nested too deeply, two keys have the same text, or a text cannot be UTF-8.
+        ValueError: It is nested too deeply or contains itself, two keys have the same text, an OmegaConf value is
+            missing or cannot be resolved, a field has no value, or a text cannot be UTF-8; the message names the key.
     """
-    entries = _entries(_resolved(hparams))
+    hparams = _resolved(hparams, "")
+    entries = _entries(hparams, "")
     if entries is None:
-        raise TypeError(f"hparams must be a mapping, a Namespace or a dataclass, not {type(hparams).__name__}")
+        raise TypeError(f"hparams must be a mapping, a Namespace or a dataclass, not {_described(hparams)}")
     values = values_pb2.MapValue()
-    _put_map(values, entries, "", 1)
+    _put_map(values, entries, "", (id(hparams),))
     return values
 
 
 def to_value(value: Any) -> values_pb2.Value:
     """Turns one value into one of the wire. Raises what `to_map` raises."""
     result = values_pb2.Value()
-    _put(result, _resolved(value), "the value", 1)
+    _put(result, value, "the value", (id(result),))
     return result
 
 
@@ -93,34 +98,45 @@ def from_value(value: values_pb2.Value) -> Any:
     return getattr(value, kind)
 
 
-def _resolved(value: Any) -> Any:
+def _resolved(value: Any, path: str) -> Any:
     """Returns OmegaConf's containers as plain ones."""
-    omegaconf: Any = getattr(sys.modules.get("omegaconf"), "OmegaConf", None)
-    if omegaconf is not None and omegaconf.is_config(value):
-        return omegaconf.to_container(value, resolve=True)
-    return value
+    omegaconf: Any = sys.modules.get("omegaconf")
+    if omegaconf is None or not omegaconf.OmegaConf.is_config(value):
+        return value
+    try:
+        return omegaconf.OmegaConf.to_container(value, resolve=True, throw_on_missing=True)
+    except omegaconf.errors.OmegaConfBaseException as error:
+        problem = str(error).partition("\n")[0]
+        where = f" in {path!r}" if path else ""
+        raise ValueError(
+            f"hparams have no value for {error.full_key!r} of the OmegaConf config{where}: {problem}"
+        ) from None
 
 
-def _entries(value: Any) -> Mapping[Any, Any] | None:
+def _entries(value: Any, path: str) -> Mapping[Any, Any] | None:
     """Returns the entries of what becomes a map; None for anything else."""
     if isinstance(value, Mapping):
         return value
     if isinstance(value, argparse.Namespace | SimpleNamespace):
         return vars(value)
+    if isinstance(value, tuple):
+        return dict(zip(value._fields, value, strict=True)) if hasattr(value, "_fields") else None
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        names = [field.name for field in dataclasses.fields(value)]
+        for name in names:
+            if not hasattr(value, name):
+                raise ValueError(f"the field {_joined(path, name)!r} in hparams has no value")
+        return {name: getattr(value, name) for name in names}
     return None
 
 
-def _put_map(target: values_pb2.MapValue, entries: Mapping[Any, Any], path: str, depth: int) -> None:
-    if depth > NESTING_LIMIT:
-        raise ValueError(f"hparams are nested more than {NESTING_LIMIT} levels deep at {path!r}")
+def _put_map(target: values_pb2.MapValue, entries: Mapping[Any, Any], path: str, within: tuple[int, ...]) -> None:
     for key, value in entries.items():
         text = _key(key, path)
-        inner = f"{path}.{text}" if path else text
+        inner = _joined(path, text)
         if text in target.values:
             raise ValueError(f"two keys of hparams have the text {inner!r}")
-        _put(_entry(target, text, inner), _resolved(value), inner, depth)
+        _put(_entry(target, text, inner), value, inner, within)
 
 
 def _entry(target: values_pb2.MapValue, key: str, path: str) -> values_pb2.Value:
@@ -135,7 +151,9 @@ def _key(key: Any, path: str) -> str:
         key = _member(key)
     if isinstance(key, np.generic):
         key = key.item()
-    if key is None or isinstance(key, bool | int | float):
+    if isinstance(key, int) and not isinstance(key, bool):
+        return _decimal(key, f"a key in {path!r}" if path else "a key")
+    if key is None or isinstance(key, bool | float):
         return str(key)
     if not isinstance(key, str):
         where = f" in {path!r}" if path else ""
@@ -143,9 +161,13 @@ def _key(key: Any, path: str) -> str:
     return str.__str__(key)
 
 
-def _put(target: values_pb2.Value, value: Any, path: str, depth: int) -> None:
-    """Sets the value of `path`, which stands at `depth`."""
-    value = _plain(value)
+def _joined(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _put(target: values_pb2.Value, value: Any, path: str, within: tuple[int, ...]) -> None:
+    """Sets the value of `path`, which stands within the containers of these ids."""
+    value = _plain(_resolved(value, path), path)
     if value is None:
         target.null_value = values_pb2.NULL_VALUE_UNSPECIFIED
     elif isinstance(value, bool):
@@ -154,7 +176,7 @@ def _put(target: values_pb2.Value, value: Any, path: str, depth: int) -> None:
         if -(2**63) <= value < 2**63:
             target.int_value = value
         else:
-            target.string_value = str(value)
+            target.string_value = _decimal(value, f"the value of {path!r}")
     elif isinstance(value, float):
         target.double_value = value
     elif isinstance(value, str):
@@ -162,39 +184,69 @@ def _put(target: values_pb2.Value, value: Any, path: str, depth: int) -> None:
             target.string_value = value
         except UnicodeEncodeError:
             raise ValueError(f"the text of {path!r} in hparams has a surrogate, which UTF-8 cannot hold") from None
-    elif isinstance(value, list | tuple):
-        if depth >= NESTING_LIMIT:
-            raise ValueError(f"hparams are nested more than {NESTING_LIMIT} levels deep at {path!r}")
-        target.list_value.SetInParent()
-        for index, element in enumerate(value):
-            _put(target.list_value.values.add(), _resolved(element), f"{path}[{index}]", depth + 1)
-    else:
-        entries = _entries(value)
-        if entries is None:
-            raise TypeError(
-                f"the value of {path!r} in hparams has no form to log: it is of type {type(value).__name__}"
-            )
+    elif (entries := _entries(value, path)) is not None:
         target.map_value.SetInParent()
-        _put_map(target.map_value, entries, path, depth + 1)
+        _put_map(target.map_value, entries, path, _entered(value, path, within))
+    elif isinstance(value, list | tuple):
+        target.list_value.SetInParent()
+        inside = _entered(value, path, within)
+        for index, element in enumerate(value):
+            _put(target.list_value.values.add(), element, f"{path}[{index}]", inside)
+    else:
+        raise TypeError(f"the value of {path!r} in hparams has no form to log: it is {_described(value)}")
 
 
-def _plain(value: Any) -> Any:
+def _entered(container: Any, path: str, within: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the ids of the containers that elements of this one stand within."""
+    if id(container) in within:
+        raise ValueError(f"hparams are nested without end: {path!r} contains itself")
+    if len(within) >= NESTING_LIMIT:
+        raise ValueError(f"hparams are nested more than {NESTING_LIMIT} levels deep at {path!r}")
+    return *within, id(container)
+
+
+def _plain(value: Any, path: str) -> Any:
     """Returns what stands for a value that is not of Python's own types; anything else as it is."""
     if isinstance(value, enum.Enum):
         return _member(value)
     if isinstance(value, os.PathLike):
         text = os.fspath(value)
         return text if isinstance(text, str) else os.fsdecode(text)
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, np.longdouble):  # Whose `tolist` gives itself.
+        return float(value)
     if isinstance(value, np.ndarray | np.generic):
-        if value.dtype.kind in "biuf" or isinstance(value, str):
-            return float(value) if isinstance(value, np.longdouble) else value.tolist()
-        return value
+        return value.tolist() if value.dtype.kind in "biufU" else value
     if tensors.is_tensor(value):
-        return value if value.is_complex() else tensors.read(value)[0]
+        try:
+            return tensors.read(value)[0]
+        except TypeError as error:
+            raise TypeError(f"the value of {path!r} in hparams has no form to log: {error}") from error
     if type(value).__module__ == "torch" and type(value).__name__ in ("device", "dtype"):
         return str(value)
     return value
 
 
 def _member(member: enum.Enum) -> Any:
-    return member.value if isinstance(member, int | float | str) else member.name
+    if isinstance(member, int | float | str):
+        return member.value
+    if member.name is None and isinstance(member, enum.Flag):  # Several flags, before Python 3.11; or none.
+        return "|".join(str(flag.name) for flag in type(member) if flag in member and flag.value)
+    return member.name
+
+
+def _decimal(number: int, what: str) -> str:
+    try:
+        return int.__str__(number)
+    except ValueError:  # Python refuses what takes it too long.
+        raise ValueError(f"{what} in hparams is an integer of too many digits") from None
+
+
+def _described(value: Any) -> str:
+    """Says what a value is that is refused."""
+    if isinstance(value, type):
+        return f"the class {value.__module__}.{value.__qualname__}"
+    if isinstance(value, set | frozenset):
+        return f"a {type(value).__name__}, which has no order; log sorted(…)"
+    return f"of type {type(value).__name__}"

@@ -326,7 +326,7 @@ def test_hparams_are_rewritten_whole_or_not_at_all(tmp_path: Path):
     (tmp_path / "hparams.json").write_bytes(b"[{\0\0\0")  # As after a crash of a machine without barriers.
     backend, _ = open_backend(tmp_path, checkpoint.lengths, json.loads(json.dumps(checkpoint.state)))
     backend.close()
-    assert json.loads((tmp_path / "hparams.json").read_text()) == [{"lr": 1, "value": math.inf}]
+    assert json.loads((tmp_path / "hparams.json").read_text()) == [{"lr": 1, "value": "Infinity"}]
     assert not list(tmp_path.glob("*.tmp"))
 
 

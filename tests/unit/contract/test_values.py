@@ -33,6 +33,13 @@ class Level(enum.IntEnum):
     HIGH = 3
 
 
+class Access(enum.Flag):
+    READ = 1
+    WRITE = 2
+    BOTH = 3
+    EXECUTE = 4
+
+
 class Pair(NamedTuple):
     left: int
     right: str
@@ -83,7 +90,7 @@ def test_plain_values_keep_their_types(hparams: dict[str, Any]):
 
 CONVERTED = [
     ((1, (2, "x")), [1, [2, "x"]]),
-    (Pair(1, "r"), [1, "r"]),
+    (Pair(1, "r"), {"left": 1, "right": "r"}),
     ([], []),
     ({}, {}),
     (2**63, "9223372036854775808"),
@@ -95,6 +102,10 @@ CONVERTED = [
     (np.longdouble(0.5), 0.5),
     (np.bool_(True), True),
     (np.str_("x"), "x"),
+    (np.array(["a", "bc"]), ["a", "bc"]),
+    (np.array(0.5, np.longdouble), 0.5),
+    (np.array([0.5], np.longdouble), [0.5]),
+    (np.datetime64("2026-01-31").astype(np.int64), 20484),
     (np.array([[1, 2]]), [[1, 2]]),
     (torch.tensor(0.5), 0.5),
     (torch.tensor([1, 2]), [1, 2]),
@@ -106,6 +117,11 @@ CONVERTED = [
     (Color.RED, "RED"),
     (Mode.FAST, "fast"),
     (Level.HIGH, 3),
+    (Access.READ, "READ"),
+    (Access.BOTH, "BOTH"),
+    (Access.READ | Access.EXECUTE, "READ|EXECUTE"),
+    (Access(0), ""),
+    (10**4299, "1" + "0" * 4299),
     (Optimizer(extra={"k": Level.HIGH}), {"rate": 3e-4, "betas": [0.9, 0.999], "extra": {"k": 3}}),
     (argparse.Namespace(a=1, b=[None]), {"a": 1, "b": [None]}),
     (SimpleNamespace(a=Path("x")), {"a": "x"}),
@@ -117,7 +133,7 @@ CONVERTED = [
 ]
 
 
-@pytest.mark.parametrize(("value", "converted"), CONVERTED, ids=[repr(row[0]) for row in CONVERTED])
+@pytest.mark.parametrize(("value", "converted"), CONVERTED, ids=[repr(row[0])[:40] for row in CONVERTED])
 def test_other_values_become_plain_ones(value: Any, converted: Any):
     result = travelled({"key": value, "list": [value]})
     assert same(result, {"key": converted, "list": [converted]})
@@ -136,7 +152,20 @@ def test_what_hparams_may_not_be(hparams: Any):
         to_map(hparams)
 
 
-BAD = [object(), b"x", {1, 2}, 1j, len, np.complex64(1), np.array([object()]), torch.tensor(1j)]
+BAD = [
+    object(),
+    b"x",
+    {1, 2},
+    np.array([b"x"]),
+    np.datetime64("2026-01-31"),
+    Optimizer,
+    torch.empty(2, device="meta"),
+    1j,
+    len,
+    np.complex64(1),
+    np.array([object()]),
+    torch.tensor(1j),
+]
 
 
 @pytest.mark.parametrize("value", BAD, ids=repr)
@@ -157,6 +186,8 @@ def test_keys_are_texts_or_numbers(key: Any):
         ({"a": {1: "x", "1": "y"}}, r"'a\.1'"),
         ({"a": {"b": "\ud800"}}, r"'a\.b'.*surrogate"),
         ({"a\ud800": 1}, "surrogate"),
+        ({"a": {"b": 10**5000}}, r"'a\.b'.*too many digits"),
+        ({"a": {10**5000: 1}}, r"key in 'a'.*too many digits"),
     ],
 )
 def test_what_the_wire_cannot_hold_is_refused_by_key(hparams: Any, problem: str):
@@ -188,10 +219,15 @@ def test_what_is_as_deep_as_allowed_can_be_parsed_in_a_stream(deep: dict[str, An
 def test_what_is_deeper_is_refused(deep: dict[str, Any]):
     with pytest.raises(ValueError, match="nested"):
         to_map(deep)
+
+
+def test_what_contains_itself_is_refused_at_once():
     circle: dict[str, Any] = {}
-    circle["a"] = [circle]
-    with pytest.raises(ValueError, match="nested"):
-        to_map(circle)
+    circle.update({f"a{index}": [circle] for index in range(10)})
+    with pytest.raises(ValueError, match=r"'b\.a0\[0\]' contains itself"):
+        to_map({"b": circle})
+    with pytest.raises(ValueError, match=r"'the value\.a0\[0\]' contains itself"):
+        to_value(circle)
 
 
 def test_keys_come_back_in_order_since_the_wire_has_none():
