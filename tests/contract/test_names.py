@@ -19,7 +19,9 @@ REFUSED = [
     "line\n",
     "\x7f",
     "\x85",
+    "surrogate\ud800",
     "x" * 1025,
+    "é" * 512 + "x",
 ]
 ALLOWED = [
     "loss",
@@ -45,12 +47,33 @@ ALLOWED = [
     "l" * 301,
     "l" * 251,
     "l" * 252,
+    "l" * 299 + "m",
+    "l" * 300 + "/x",
+    "l" * 299 + "m/x",
     "dir" * 100 + "/leaf",
     "é" * 512,
     "-rf",
     "con",
     " ",
     "scalars/x",
+    "Loss",
+    "LOSS",
+    "\u00e9",
+    "e\u0301",
+    "%2F",
+    "a%2Fb",
+    "%2e",
+    "%~",
+    "a\\b",
+    "dot.",
+    "dot. ",
+    "dot",
+    "x.jsonl/y",
+    "hparams0",
+    "hparams0.txt",
+    "hparams0.txt/x",
+    ".times",
+    "..\\a",
 ]
 
 
@@ -84,6 +107,44 @@ def test_all_others_work_and_stay_apart(logger, read):
     # The files of long names do not tell the name; what they hold does.
     assert sorted(files.scalars.values()) == [[(index, float(index))] for index in range(len(ALLOWED))]
     assert sorted(files.texts.values()) == [[(index, name)] for index, name in enumerate(ALLOWED)]
+
+
+def test_names_that_look_alike_have_files_of_their_own(logger, deployment, exp_name):
+    paths = {
+        "a": "a.csv",
+        "a.csv": "a.csv.csv",
+        "a.csv/b": "a%2Ecsv/b.csv",
+        "a%2Ecsv/b": "a%252Ecsv/b.csv",
+        "loss": "loss.csv",
+        "Loss": "Loss.csv",
+        "\u00e9": "\u00e9.csv",
+        "e\u0301": "e\u0301.csv",
+        "b/c": "b/c.csv",
+        "b%2Fc": "b%2Fc.csv",
+        "b\\c": "b\\c.csv",
+        "con": "con.csv",
+        "d.": "d..csv",
+        "d ": "d .csv",
+    }
+    logger.log_metrics({name: index for index, name in enumerate(paths)}, 3)
+    for index, name in enumerate(paths):
+        logger.log_scalar(name, index + 0.5, 4)
+    logger.flush()
+    scalars = deployment.run_dir(exp_name) / "scalars"
+    found = {path.relative_to(scalars).as_posix(): path.read_text() for path in scalars.rglob("*") if path.is_file()}
+    assert found == {path: f"3,{index}.0\n4,{index}.5\n" for index, path in enumerate(paths.values())}
+
+
+def test_names_beside_the_files_of_the_layout(logger, read, deployment, exp_name):
+    for name in ("hparams0", "hparams0.txt", "hparams0.txt/x", "hparams.json", ".times", "run.json", ".direct.json"):
+        logger.log_str(name, name, 0)
+        logger.log_scalar(name, 1.0, 0)
+    logger.log_hparams({"lr": 1})
+    files = read()
+    assert files.texts == {name: [(0, name)] for name in files.texts}
+    assert len(files.texts) == len(files.scalars) == 7
+    assert files.hparams == [{"lr": 1}]
+    assert (deployment.run_dir(exp_name) / "texts" / "hparams0.txt").read_text() == "lr: 1"
 
 
 def test_ordinary_names_lie_where_torchrl_puts_them(logger, deployment, exp_name):

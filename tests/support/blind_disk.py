@@ -14,7 +14,6 @@ import pytest
 
 from logger_service.backends import spelling, tree
 
-
 _ONE_AT_A_TIME = threading.Lock()
 """To look for an entry and to make it is one step of a disk."""
 
