@@ -42,14 +42,14 @@ def is_case_blind(tree: RunTree, begun: str) -> bool:
 def _are_one(tree: RunTree, made: str, other: str) -> bool:
     try:
         os.close(tree.open(made, os.O_WRONLY, create=True))
+        try:
+            return _is_there(tree, other)
+        finally:
+            tree.remove(made)
     except OSError as error:
-        if error.errno in (errno.EINVAL, errno.EILSEQ):  # It cannot even hold the name.
+        if error.errno in (errno.EINVAL, errno.EILSEQ):  # It cannot even hold one of them.
             return True
         raise
-    try:
-        return _is_there(tree, other)
-    finally:
-        tree.remove(made)
 
 
 def _is_there(tree: RunTree, path: str) -> bool:

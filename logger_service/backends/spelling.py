@@ -39,11 +39,10 @@ def check_spelling(root: str, path: str) -> None:
 
 def _held_as(directory: str, name: str) -> str | None:
     """How the disk spells an entry of a directory; None: it is not there."""
-    status = _look(directory, name)
-    if status is None:
+    if _look(directory, name) is None:
         return None
-    others = {name.swapcase(), unicodedata.normalize("NFC", name), unicodedata.normalize("NFD", name)} - {name}
-    if not any(_is_one(directory, name, other) for other in others):
+    others = {name.swapcase(), *(unicodedata.normalize(form, name) for form in ("NFC", "NFD")), name.rstrip(". ")}
+    if not any(_is_one(directory, name, other) for other in others - {name}):
         return name  # Nearly always: no directory is listed for it.
     names = os.listdir(directory)
     if name in names:

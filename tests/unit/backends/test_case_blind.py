@@ -144,20 +144,22 @@ def test_a_disk_that_tells_them_apart_is_left_as_it_was(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_disk_that_cannot_hold_the_name_counts_as_blind(tmp_path: Path, monkeypatch):
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_disk_that_cannot_hold_every_name_counts_as_blind(tmp_path: Path, monkeypatch, encoding: str):
     real = RunTree.open
 
-    def ascii_only(tree: RunTree, path: str, flags: int, *, create: bool = False) -> int:
-        if not path.isascii():
+    def narrow(tree: RunTree, path: str, flags: int, *, create: bool = False) -> int:
+        if path.encode(encoding, "ignore").decode(encoding) != path:
             raise OSError(84, "Invalid or incomplete multibyte or wide character")
         return real(tree, path, flags, create=create)
 
-    monkeypatch.setattr(RunTree, "open", ascii_only)
+    monkeypatch.setattr(RunTree, "open", narrow)
     with CSVLogger("run", tmp_path) as logger:
         logger.log_scalar("\u00e9", 1.0)
     path = tmp_path / "run/scalars" / file_path("\u00e9", ".csv", case_blind=True)
     assert path.name.startswith("_%~")
     assert path.read_text() == "0,1.0\n"
+    assert not list((tmp_path / "run").glob(".probe*"))
 
 
 @pytest.mark.parametrize(

@@ -259,6 +259,18 @@ def test_a_directory_of_torchrls_logger_is_continued(tmp_path: Path):
     assert (tmp_path / "texts/hparams1.txt").read_text() == "lr: 2"
 
 
+def test_files_that_are_not_the_runs_own_are_left_alone(tmp_path: Path):
+    for path in ("texts/hparams.txt", "texts/hparams0.txt.txt", "texts/hparams_old/0.txt", "texts/x.txt", "notes.csv"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(b"kept\0\0")
+    before = content(tmp_path)
+    backend = CsvBackend(str(tmp_path), {}, lengths=None, state={})
+    assert backend.end_recovery() == Recovery()
+    assert backend.checkpoint().lengths == {}
+    backend.close()
+    assert content(tmp_path) == before
+
+
 def test_a_missing_file_is_named_and_counted_as_empty(tmp_path: Path):
     backend, _ = open_backend(tmp_path)
     backend.apply(batch(rows(["a", "b"], [1.0, 2.0], steps=[0])))
