@@ -28,7 +28,7 @@ def check_step(step: Any) -> int:
     except TypeError:
         raise TypeError(f"step must be an integer, not {type(step).__name__}") from None
     if not MIN_STEP <= index <= MAX_STEP:
-        raise ValueError(f"step {index} is not an int64")
+        raise ValueError("step must be an int64: at least -2**63 and below 2**63")
     return index
 
 

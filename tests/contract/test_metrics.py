@@ -98,13 +98,63 @@ def test_str_is_text(logger, read):
     assert files.texts == {"phase": [(4, "warm-up")]}
 
 
-@pytest.mark.parametrize("bad", [object(), 1j, b"bytes", {1, 2}, [1.0, "x"], torch.tensor([1j, 2j])], ids=repr)
-def test_a_bad_value_takes_nothing_of_its_call_along(logger, read, bad):
-    with pytest.raises(TypeError, match="bad"):
-        logger.log_metrics({"first": 1.0, "text": "text", "bad": bad, "last": 2.0}, 0)
+class Wordy:
+    """Is a number by its own account, and no number."""
+
+    def __float__(self) -> float:
+        return 1.0
+
+
+NO_VALUES = {
+    "object": (object(), TypeError),
+    "float()": (Wordy(), TypeError),
+    "complex": (1j, TypeError),
+    "bytes": (b"bytes", TypeError),
+    "set": ({1, 2}, TypeError),
+    "class": (float, TypeError),
+    "list of texts": ([1.0, "x"], TypeError),
+    "list of None": ([1.0, None], TypeError),
+    "tensor": (torch.tensor(1j), TypeError),
+    "tensors": (torch.tensor([1j, 2j]), TypeError),
+    "meta": (torch.empty(1, device="meta"), TypeError),
+    "array of objects": (np.array([object()]), TypeError),
+    "array of texts": (np.array(["x"]), TypeError),
+    "time": (np.datetime64("2026-01-31"), TypeError),
+    "inside": ({"x": {"y": object()}}, TypeError),
+    "key": ({3: 1.0}, TypeError),
+    "too large": (10**400, ValueError),
+    "too many": (torch.arange(1025), ValueError),
+    "too many in a list": ([0.5] * 1025, ValueError),
+    "surrogate": ("\ud800", ValueError),
+    "segment": ({"": 1.0}, ValueError),
+}
+
+
+@pytest.mark.parametrize("position", [0, 1, 3], ids=["first", "middle", "last"])
+@pytest.mark.parametrize("case", NO_VALUES)
+def test_a_bad_value_takes_nothing_of_its_call_along(logger, read, case, position):
+    bad, error = NO_VALUES[case]
+    metrics = [("number", 1.0), ("text", "text"), ("tensor", torch.tensor([1.0, 2.0]))]
+    metrics.insert(position, ("bad", bad))
+    with pytest.raises(error, match="bad"):
+        logger.log_metrics(dict(metrics), 0)
+    with pytest.raises(error, match="view/bad"):
+        logger.with_prefix("view").log_metrics(dict(metrics))
+    with pytest.raises(error, match="bad"):
+        logger.log_metrics({"deep": dict(metrics)})
+    logger.log_metrics({"number": 2.0})
     files = read()
-    assert files.scalars == {}
+    assert files.scalars == {"number": [(0, 2.0)]}
     assert files.texts == {}
+
+
+@pytest.mark.parametrize("position", [0, 1, 2], ids=["first", "middle", "last"])
+def test_a_bad_value_of_a_tensordict_takes_nothing_along(logger, read, position):
+    metrics = [("a", torch.tensor(1.0)), ("b", TensorDict({"c": torch.tensor([1.0])}))]
+    metrics.insert(position, ("bad", torch.tensor([1j])))
+    with pytest.raises(TypeError, match="bad"):
+        logger.log_metrics(TensorDict(dict(metrics)), 0)
+    assert read().scalars == {}
 
 
 def test_a_bad_name_takes_nothing_of_its_call_along(logger, read):

@@ -12,8 +12,31 @@ from tests.support.deployments import DEPLOYMENTS
 from tests.support.run_files import content
 
 
+def log_every_kind_of_value(logger, step: int | None) -> None:
+    """What `log_metrics` takes, as mappings and as TensorDicts."""
+    values = torch.linspace(-1, 1, 5)
+    numbers = {
+        "python": {"float": 0.1 + 0.2, "int": 2**53, "bool": True, "large": 1e300, "zero": -0.0},
+        "numpy": {"float": np.float32(0.1), "half": np.float16(0.1), "int": np.uint64(7), "array": np.arange(3.0)},
+        "torch": {f"{dtype}": values.to(dtype) for dtype in (torch.float64, torch.bfloat16, torch.int8, torch.bool)},
+        "odd": [float("nan"), float("inf"), float("-inf"), 5e-324],
+    }
+    others = {"text": "two\nlines ✓", "none": None, "empty": [], "matrix": [[1, 2], [3, 4]], "tuple": (1, 2.5)}
+    logger.log_metrics({**numbers, **others}, step)
+    logger.log_metrics(numbers, step, keys_sep="-")
+    logger.log_metrics({"deep": {"a": {"b": {"c": {**others, "x": torch.tensor([[1.5]], requires_grad=True)}}}}}, step)
+    tensordict = TensorDict({"a": values, "b": TensorDict({"c": values.bfloat16(), "d": torch.tensor([True])})})
+    logger.log_metrics(tensordict, step)
+    logger.log_metrics(tensordict.flatten_keys("."), step, keys_sep=".")
+    logger.log_metrics({"inside": tensordict}, step)
+    logger.log_metrics(TensorDict({"text": "text", "values": values.double()}), step)
+
+
 def log_a_bit_of_everything(logger) -> None:
-    logger.log_hparams({"rate": 0.1, "layers": [64, 64], "name": "x"})
+    logger.log_hparams({"rate": 0.1, "layers": [64, 64], "name": "x", "clip": float("inf"), "text": "two\nlines ✓"})
+    for step in (3, None, -7, None):
+        log_every_kind_of_value(logger, step)
+        log_every_kind_of_value(logger.with_prefix("view"), step)
     random = np.random.default_rng(0)
     view = logger.with_prefix("eval")
     for step in range(2_000):

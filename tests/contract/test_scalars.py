@@ -62,12 +62,19 @@ def test_values_that_compare_oddly_are_kept(logger, read):
         (np.array([1.0, 2.0]), ValueError),
         (torch.tensor([1.0, 2.0]), ValueError),
         (torch.tensor(1j), TypeError),
+        (torch.empty(1, device="meta"), TypeError),
+        (torch.empty(0), ValueError),
+        (np.array("x"), TypeError),
+        ([1.0], TypeError),
+        ({"a": 1.0}, TypeError),
+        (b"1", TypeError),
+        (10**400, ValueError),
         (object(), TypeError),
     ],
-    ids=repr,
+    ids=lambda value: repr(value)[:40],
 )
 def test_what_is_no_scalar_is_refused(logger, read, value, error):
-    with pytest.raises(error):
+    with pytest.raises(error, match="bad"):
         logger.log_scalar("bad", value, 0)
     logger.log_scalar("good", 1.0, 0)
     assert read().scalars == {"good": [(0, 1.0)]}
@@ -80,26 +87,66 @@ def test_explicit_steps_are_kept_in_order(logger, read):
     assert read().scalars["loss"] == [(step, float(index)) for index, step in enumerate(steps)]
 
 
-@pytest.mark.parametrize("step", [np.int64(7), np.uint8(7), torch.tensor(7), True + 6], ids=repr)
+class Index:
+    def __index__(self) -> int:
+        return 7
+
+
+@pytest.mark.parametrize(
+    "step",
+    [np.int64(7), np.uint8(7), np.array(7), torch.tensor(7), torch.tensor([7]), True + 6, Index()],
+    ids=["int64", "uint8", "array", "tensor", "tensor of one", "int", "index"],
+)
 def test_step_is_any_index(logger, read, step):
     logger.log_scalar("loss", 0.5, step)
-    logger.log_metrics({"metric": 0.5}, step)
-    assert read().scalars == {"loss": [(7, 0.5)], "metric": [(7, 0.5)]}
+    logger.log_metrics({"metric": 0.5, "list": [1, 2]}, step)
+    logger.log_str("notes", "text", step)
+    files = read()
+    assert files.scalars == {"loss": [(7, 0.5)], "metric": [(7, 0.5)], "list/0": [(7, 1.0)], "list/1": [(7, 2.0)]}
+    assert files.texts == {"notes": [(7, "text")]}
 
 
-@pytest.mark.parametrize("step", [1.0, "1", np.float64(1), [1]], ids=repr)
+@pytest.mark.parametrize("make", [int, np.int64, torch.tensor], ids=["int", "int64", "tensor"])
+def test_steps_reach_to_the_ends_of_int64(logger, read, make):
+    ends = [INT64, -INT64 - 1, 2**53 + 1, -(2**53) - 1]
+    for step in ends:
+        logger.log_scalar("loss", 0.5, make(step))
+        logger.log_metrics({"metric": 0.5}, make(step))
+        logger.log_str("notes", "text", make(step))
+    files = read()
+    assert files.scalars == {name: [(step, 0.5) for step in ends] for name in ("loss", "metric")}
+    assert files.texts == {"notes": [(step, "text") for step in ends]}
+
+
+NO_STEPS = [1.0, "1", np.float64(1), [1], np.array(1.0), np.array([1, 2]), torch.tensor(1.0), torch.tensor([1, 2]), 1j]
+
+
+@pytest.mark.parametrize("step", NO_STEPS, ids=repr)
 def test_step_that_is_no_index_is_refused(logger, read, step):
-    with pytest.raises(TypeError):
-        logger.log_scalar("loss", 0.5, step)
-    with pytest.raises(TypeError):
-        logger.log_metrics({"loss": 0.5}, step)
-    assert read().scalars == {}
+    calls = (
+        lambda: logger.log_scalar("loss", 0.5, step),
+        lambda: logger.log_metrics({"loss": 0.5}, step),
+        lambda: logger.log_metrics({}, step),
+        lambda: logger.log_str("notes", "text", step),
+    )
+    for call in calls:
+        with pytest.raises(TypeError, match="step"):
+            call()
+    files = read()
+    assert files.scalars == {}
+    assert files.texts == {}
 
 
-@pytest.mark.parametrize("step", [INT64 + 1, -INT64 - 2])
+@pytest.mark.parametrize("step", [INT64 + 1, -INT64 - 2, np.uint64(2**63), 10**5000], ids=["+", "-", "uint64", "huge"])
 def test_step_beyond_int64_is_refused(logger, read, step):
-    with pytest.raises(ValueError, match="step"):
-        logger.log_scalar("loss", 0.5, step)
+    calls = (
+        lambda: logger.log_scalar("loss", 0.5, step),
+        lambda: logger.log_metrics({"loss": 0.5}, step),
+        lambda: logger.log_str("notes", "text", step),
+    )
+    for call in calls:
+        with pytest.raises(ValueError, match="step"):
+            call()
     assert read().scalars == {}
 
 
