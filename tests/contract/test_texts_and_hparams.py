@@ -29,14 +29,33 @@ def test_texts_have_their_own_automatic_steps(logger, read):
     assert files.scalars == {"name": [(0, 1.0)]}
 
 
-def test_text_that_is_no_str_is_refused(logger, read):
-    with pytest.raises(TypeError):
-        logger.log_str("notes", 3)
+@pytest.mark.parametrize("text", [3, None, b"text", ["text"], 1.0], ids=repr)
+def test_text_that_is_no_str_is_refused(logger, read, text):
+    with pytest.raises(TypeError, match="notes"):
+        logger.log_str("notes", text)
     assert read().texts == {}
 
 
-class Mode(enum.Enum):
+def test_text_with_a_surrogate_is_refused(logger, read):
+    with pytest.raises(ValueError, match=r"'notes'.*surrogate"):
+        logger.log_str("notes", "half \ud83d")
+    with pytest.raises(ValueError, match=r"'notes'.*surrogate"):
+        logger.log_metrics({"loss": 1.0, "notes": "half \ud83d"})
+    logger.log_str("notes", "whole \U0001f600")
+    files = read()
+    assert files.texts == {"notes": [(0, "whole \U0001f600")]}
+    assert files.scalars == {}
+
+
+class Mode(str, enum.Enum):
     FAST = "fast"
+
+
+@pytest.mark.parametrize("text", [Mode.FAST, np.str_("fast")], ids=repr)
+def test_texts_of_other_classes_are_texts(logger, read, text):
+    logger.log_str("notes", text, 0)
+    logger.log_metrics({"notes": text}, 1)
+    assert read().texts == {"notes": [(0, "fast"), (1, "fast")]}
 
 
 @dataclasses.dataclass
