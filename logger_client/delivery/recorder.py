@@ -21,6 +21,7 @@ from logger_client.delivery import fork
 from logger_service.contract.buffer import RecordBuffer
 from logger_service.contract.errors import LoggerClosedError
 from logger_service.contract.groups import Taken
+from logger_service.contract.late import Late
 from logger_service.v1 import records_pb2
 
 _log = logging.getLogger("logger_client")
@@ -140,7 +141,12 @@ class Recorder:
             self._release()
 
     def add_row(
-        self, names: tuple[str, ...], values: list[float], step: int | None, texts: Sequence[tuple[str, str]] = ()
+        self,
+        names: tuple[str, ...],
+        values: list[float],
+        step: int | None,
+        texts: Sequence[tuple[str, str]] = (),
+        late: Late | None = None,
     ) -> None:
         """Takes one row of metrics, and texts of the same call."""
         now = time_ns()
@@ -151,7 +157,7 @@ class Recorder:
             if (self._attended or size > self._seal_bytes) and not self._admit(len(values) + len(texts), size):
                 return
             buffer = self._buffer
-            buffer.add_row(names, values, step, now, texts)
+            buffer.add_row(names, values, step, now, texts, late)
             if buffer.size_bytes >= self._wake_bytes:
                 self._wake_sender()
         finally:
@@ -369,6 +375,11 @@ class Recorder:
             if not self._held_bytes:
                 self._content.notify()
 
+    def forget(self, points: int) -> None:
+        """Points that were sealed turned out to have no values."""
+        with self._lock:
+            self._sealed_points -= points
+
     def seal(self) -> int:
         """Has the sender take at once what there is.
 
@@ -448,6 +459,6 @@ class Recorder:
 
 _HOLDERS = frozenset(
     getattr(Recorder, name).__code__
-    for name in ("add_scalar", "add_row", "add_record", "add_at_once", "seal", "_end", "release", "fail")
+    for name in ("add_scalar", "add_row", "add_record", "add_at_once", "forget", "seal", "_end", "release", "fail")
 )
 """What holds the lock while Python code runs, in which a signal handler may be called."""

@@ -20,6 +20,7 @@ from logger_client.delivery.stream import Stream
 from logger_client.delivery.window import Entry
 from logger_client.transports.base import CallFailed, Transport
 from logger_service.contract.errors import Reason
+from logger_service.contract.groups import settle
 from logger_service.contract.wire import encode_records
 
 _log = logging.getLogger("logger_client")
@@ -84,6 +85,9 @@ class Sender:
 
     def submit(self, sealed: Sealed, receipt: Receipt | None = None) -> int:
         """Encodes what was sealed and adds it to what is on its way; returns how many bytes that is."""
+        for why, lost in settle(sealed.content).items():
+            self._failures.add(why, lost)
+            self._recorder.forget(lost)
         parts = list(serialize_records(encode_records(sealed.content), self._max_batch_bytes)) or [(b"", 0)]
         dropped = sealed.dropped
         for index, (records, points) in enumerate(parts):

@@ -10,6 +10,7 @@ from logger_client.delivery.recorder import Recorder, Sealed
 from logger_client.delivery.sender import Sender
 from logger_service.contract.buffer import RecordBuffer
 from logger_service.contract.errors import DeliveryError, DeliveryPending
+from logger_service.contract.late import Late
 from logger_service.v1 import records_pb2
 
 
@@ -33,10 +34,17 @@ class SynchronousSink:
         self._log(lambda buffer: buffer.add_scalar(name, value, step, now), 1, 0)
 
     def add_row(
-        self, names: tuple[str, ...], values: list[float], step: int | None, texts: Sequence[tuple[str, str]] = ()
+        self,
+        names: tuple[str, ...],
+        values: list[float],
+        step: int | None,
+        texts: Sequence[tuple[str, str]] = (),
+        late: Late | None = None,
     ) -> None:
         """Logs one row of metrics and the texts of the same call."""
         now = time.time_ns()
+        if late is not None:
+            values = late.row()
         size = self._recorder.texts_bytes(texts)
         self._log(lambda buffer: buffer.add_row(names, values, step, now, texts), len(values) + len(texts), size)
 

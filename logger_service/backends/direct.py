@@ -8,6 +8,7 @@ loggers that follow one another; each writes whole batches, under a lock.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import logging
 import os
 import sys
@@ -22,6 +23,8 @@ from logger_service.backends.direct_state import DirectState
 from logger_service.backends.run_lock import RunLock
 from logger_service.contract.buffer import RecordBuffer
 from logger_service.contract.errors import DeliveryError, LoggerClosedError
+from logger_service.contract.groups import settle
+from logger_service.contract.late import Late
 from logger_service.contract.steps import StepCounters
 from logger_service.contract.wire import encode_records
 from logger_service.v1 import records_pb2
@@ -84,7 +87,12 @@ class DirectSink:
             self._buffer.add_scalar(name, value, step, time.time_ns())
 
     def add_row(
-        self, names: tuple[str, ...], values: list[float], step: int | None, texts: Sequence[tuple[str, str]] = ()
+        self,
+        names: tuple[str, ...],
+        values: list[float],
+        step: int | None,
+        texts: Sequence[tuple[str, str]] = (),
+        late: Late | None = None,
     ) -> None:
         """Takes one row of metrics and its texts."""
         if self._buffer.size_bytes >= WRITE_BYTES or not self._started:
@@ -92,7 +100,7 @@ class DirectSink:
         with self._lock:
             if self._ended:
                 raise LoggerClosedError
-            self._buffer.add_row(names, values, step, time.time_ns(), texts)
+            self._buffer.add_row(names, values, step, time.time_ns(), texts, late)
 
     def add_record(self, record: records_pb2.Record) -> None:
         """Takes a record of another kind."""
@@ -159,6 +167,7 @@ class DirectSink:
 
     def _write(self) -> None:
         """Writes what was taken; `_writing` is held."""
+        self._await_late()
         with self._run_lock:
             if self._unwritten:  # Before more is taken out of the buffer, whose size is bounded.
                 self._backend.write()
@@ -166,6 +175,7 @@ class DirectSink:
             with self._lock:
                 taken = self._buffer.take()
             if taken:
+                self._refused += settle(taken)
                 batch = records_pb2.Batch(records=encode_records(taken))
                 self._steps.fill(batch)
                 self._unwritten = True
@@ -174,6 +184,17 @@ class DirectSink:
                 self._backend.write()
                 self._unwritten = False
         self._failing = False
+
+    def _await_late(self) -> None:
+        """Waits for values that are late while nothing depends on it: no lock is held, and the rows are in the buffer.
+
+        Should they never come, settling says so.
+        """
+        with self._lock:
+            late = self._buffer.late
+        for values in late:
+            with contextlib.suppress(RuntimeError):
+                values.wait()
 
     def _run(self, wake: threading.Event) -> None:
         """What the thread does: writes from time to time, until the sink has ended."""

@@ -8,11 +8,15 @@ because a new group closes every open group that shares a name with it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from logger_service.contract.groups import NAME_BYTES, Columns, Group, Taken, names_bytes
 from logger_service.contract.names import check_name
 from logger_service.contract.wire import text_record
 from logger_service.v1 import records_pb2
+
+if TYPE_CHECKING:
+    from logger_service.contract.late import Late
 
 ROW_VALUES = 4096
 """Rows with more values than this are split into several groups, so that no record becomes too large."""
@@ -27,7 +31,8 @@ class RecordBuffer:
     Every `add_*` takes all or, where it raises, nothing.
 
     Attributes:
-        size_bytes: About how many bytes the content has on the wire, and not less.
+        size_bytes: About how many bytes the content has on the wire, and not less; with what holds values that are
+            late.
     """
 
     def __init__(self) -> None:
@@ -68,6 +73,7 @@ class RecordBuffer:
         step: int | None,
         time_ns: int,
         texts: Sequence[tuple[str, str]] = (),
+        late: Late | None = None,
     ) -> None:
         """Adds a row of metrics, and texts that belong to the same call.
 
@@ -77,13 +83,14 @@ class RecordBuffer:
             step: The step; None asks for automatic ones.
             time_ns: Nanoseconds since 1970.
             texts: (name, text) of each text.
+            late: What fills in values later: whoever takes the content has it settled.
 
         Raises:
             TypeError, ValueError: One of the names is not a name, or stands twice.
         """
         group = self._open_by_identity.get(id(names))
-        if group is None or group.automatic is not (step is None) or texts or len(values) != len(names):
-            self._add_row_slowly(names, values, step, time_ns, texts)
+        if group is None or group.automatic is not (step is None) or texts or late or len(values) != len(names):
+            self._add_row_slowly(names, values, step, time_ns, texts, late)
             return
         if step is not None:
             group.steps.append(step)
@@ -101,8 +108,16 @@ class RecordBuffer:
         self._items.append(record)
         self.size_bytes += size + NAME_BYTES + 10  # The host may add a step.
 
+    @property
+    def late(self) -> list[Late]:
+        """What it waits for."""
+        return [late for item in self._items if isinstance(item, Group) for _, late, _ in item.late]
+
     def take(self) -> Taken:
-        """Returns the content, in an order that holds for each name, and is empty from then on."""
+        """Returns the content, in an order that holds for each name, and is empty from then on.
+
+        Before it is encoded, `groups.settle` must have filled in what is late.
+        """
         items = self._items
         self._clear()
         return items
@@ -123,6 +138,7 @@ class RecordBuffer:
         step: int | None,
         time_ns: int,
         texts: Sequence[tuple[str, str]],
+        late: Late | None,
     ) -> None:
         """What `add_row` does where the group is not at hand. Checks everything before it adds anything."""
         if len(names) != len(values):
@@ -133,12 +149,16 @@ class RecordBuffer:
         for part in parts:
             group = self._group(part, step is None)
             end = begin + len(part.names)
+            if late is not None:
+                group.late.append((len(group.times), late, begin))
             if step is not None:
                 group.steps.append(step)
             group.times.append(time_ns)
             group.values += values[begin:end]
             self.size_bytes += group.row_bytes
             begin = end
+        if late is not None:
+            self.size_bytes += late.size_bytes
         for record in records:
             self.add_record(record, record.ByteSize())
 

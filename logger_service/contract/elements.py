@@ -1,80 +1,145 @@
-"""One value of `log_metrics` or `log_scalar`: how it is taken, and the numbers in it."""
+"""The numbers in the values of one call, read in order; for those on devices, the places that they will take."""
 
 from __future__ import annotations
 
-import enum
-import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from operator import attrgetter, methodcaller
 from typing import Any
 
 import numpy as np
 
 from logger_service.contract import tensors
+from logger_service.contract.kinds import NESTING_LIMIT, Kind, kind_of
+from logger_service.contract.late import Hole, Late, nested
 
-NESTING_LIMIT = 64
-"""The greatest number of mappings or lists inside one another."""
-NUMBERS = frozenset({float, int, bool})
-"""Python's own types of numbers."""
+LIST_LIMIT = 1024
+"""The greatest number of elements of a list, an array or a tensor in `log_metrics`."""
 _NUMPY_SCALARS = {np.dtype(code).type for code in "?bhilqBHILQefd"}
-_REMEMBERED_TYPES = 1 << 10
+_is_cpu = attrgetter("is_cpu")
+_item = methodcaller("item")
 
 
-class Kind(enum.Enum):
-    """How a value is taken, which its type tells."""
+class Reading:
+    """Reads values one after the other.
 
-    NONE = enum.auto()
-    TEXT = enum.auto()
-    NUMBER = enum.auto()
-    SCALAR = enum.auto()
-    """A scalar of NumPy's."""
-    TENSOR = enum.auto()
-    ARRAY = enum.auto()
-    LIST = enum.auto()
-    MAPPING = enum.auto()
-    COLLECTION = enum.auto()
-    WRAPPED = enum.auto()
-    OTHER = enum.auto()
+    Args:
+        returned: Takes the content of each value, a number or a (nested) list, under its name.
+
+    Attributes:
+        names: The names of the row: a value's own, or `name/0`, `name/1` … for what is a list.
+        values: The numbers that belong to them; of those that are late, 0.
+        has_lists: Whether anything is a list.
+    """
+
+    def __init__(self, returned: dict[str, Any]) -> None:
+        self.names: list[str] = []
+        self.values: list[Any] = []
+        self.has_lists = False
+        self._returned = returned
+        self._late: list[Any] = []
+        self._holes: list[Hole] = []
+        self._late_names: set[str] = set()
+
+    def add(self, name: str, value: Any, kind: Kind) -> None:
+        """Reads a value.
+
+        Raises:
+            TypeError: It cannot be logged; the message names the key.
+            ValueError: It has too many elements.
+        """
+        begin, holes = len(self.values), len(self._holes)
+        try:
+            is_one = self._read(self._returned, name, value, kind)
+        except TypeError as error:
+            raise TypeError(f"the value of {name!r} cannot be logged: {error}") from error
+        except _TooLongError:
+            raise ValueError(
+                f"the value of {name!r} has more than {LIST_LIMIT} elements, which is what log_metrics takes: "
+                "use log_histogram"
+            ) from None
+        except _TooDeepError:
+            raise ValueError(f"the value of {name!r} is nested more than {NESTING_LIMIT} levels deep") from None
+        if is_one:
+            self.names.append(name)
+        else:
+            self.has_lists = True
+            self.names.extend([f"{name}/{index}" for index in range(len(self.values) - begin)])
+        if len(self._holes) > holes:
+            self._late_names.add(name)
+
+    def start_late(self, row: list[float]) -> Late | None:
+        """Has what is on devices copied, into the places it left and into the row that was made of `values`."""
+        return Late(self._late, self._holes, row, frozenset(self._late_names)) if self._late else None
+
+    def _read(self, container: Any, key: Any, value: Any, kind: Kind) -> bool:
+        """Reads a value into a place; returns whether it is one number."""
+        values = self.values
+        if kind is Kind.NUMBER:
+            container[key] = value
+            values.append(value)
+            return True
+        if kind is Kind.SCALAR:
+            container[key] = number = value.item()
+            values.append(number)
+            return True
+        if kind is Kind.TENSOR:
+            count = value.numel()
+            _refuse_long(count)
+            if not value.is_cpu:
+                return self._await(container, key, value, count)
+            container[key], elements = tensors.read(value)
+        elif kind is Kind.ARRAY:
+            count = value.size
+            _refuse_long(count)
+            container[key], elements = _read_array(value)
+        elif kind is Kind.LIST:
+            content: list[Any] = []
+            container[key] = content
+            self._read_list(content, value, len(values), 1)
+            return False
+        else:
+            raise TypeError(f"it is of type {type(value).__name__}")
+        values.extend(elements)
+        return bool(count == 1)
+
+    def _read_list(self, content: list[Any], value: Any, begin: int, depth: int) -> None:
+        """Reads what is in a list, with what is nested in it as lists too."""
+        if depth > NESTING_LIMIT:
+            raise _TooDeepError
+        for index, element in enumerate(value):
+            content.append(None)
+            kind = kind_of(element)
+            if kind is Kind.LIST:
+                content[index] = []
+                self._read_list(content[index], element, begin, depth + 1)
+            elif kind in _IN_LISTS:
+                self._read(content, index, element, kind)
+            else:
+                raise TypeError(f"an element is of type {type(element).__name__}")
+            _refuse_long(len(self.values) - begin)
+
+    def _await(self, container: Any, key: Any, value: Any, count: int) -> bool:
+        """Leaves a place for a tensor that is on a device."""
+        tensors.check(value)
+        if count == 0:
+            container[key] = nested([], value.shape)
+            return False
+        container[key] = None
+        self._late.append(value)
+        self._holes.append((container, key, len(self.values), None if count == 1 else tuple(value.shape)))
+        self.values.extend([0.0] * count)
+        return count == 1
 
 
-_kinds: dict[type, Kind] = {}
+class _TooLongError(Exception):
+    """A value has too many elements."""
 
 
-def kind_of(value: Any) -> Kind:
-    """Returns how a value is taken. A type is looked at once: what it is does not change."""
-    kind = _kinds.get(type(value))
-    if kind is None:
-        kind = _look_at(value)
-        if len(_kinds) >= _REMEMBERED_TYPES:
-            _kinds.clear()
-        _kinds[type(value)] = kind
-    return kind
+class _TooDeepError(Exception):
+    """A list is nested too deeply."""
 
 
-def _look_at(value: Any) -> Kind:
-    if value is None:
-        return Kind.NONE
-    if isinstance(value, str):
-        return Kind.TEXT
-    if isinstance(value, np.bool_ | np.integer | np.floating) and value.dtype.itemsize <= 8:
-        return Kind.SCALAR
-    if isinstance(value, np.ndarray | np.generic):
-        return Kind.ARRAY
-    if tensors.is_tensor(value):
-        return Kind.TENSOR
-    if tensors.is_wrapped(value):
-        return Kind.WRAPPED
-    if tensors.is_collection(value):
-        return Kind.COLLECTION
-    if isinstance(value, Mapping):
-        return Kind.MAPPING
-    if isinstance(value, list | tuple):
-        return Kind.LIST
-    # `Decimal` is a Number, but neither Real nor Complex.
-    if isinstance(value, numbers.Real) or (
-        isinstance(value, numbers.Number) and not isinstance(value, numbers.Complex)
-    ):
-        return Kind.NUMBER
-    return Kind.OTHER
+_IN_LISTS = frozenset({Kind.NUMBER, Kind.SCALAR, Kind.TENSOR, Kind.ARRAY})
 
 
 def read_items(values: list[Any], kinds: set[type], all_of_them: bool) -> list[Any] | None:
@@ -85,45 +150,58 @@ def read_items(values: list[Any], kinds: set[type], all_of_them: bool) -> list[A
     Returns:
         None if there is anything else, or tensors are not in host memory.
     """
-    if not all(kind in _NUMPY_SCALARS or (kind.__name__ == "Tensor" and kind.__module__ == "torch") for kind in kinds):
-        return None
-    if not tensors.on_host(values):
+    some_tensors = False
+    for kind in kinds:
+        if kind not in _NUMPY_SCALARS:
+            if kind.__name__ != "Tensor" or kind.__module__ != "torch":
+                return None
+            some_tensors = True
+    items = values if all_of_them else [value for value in values if type(value) in kinds]
+    if some_tensors and not all(map(_is_cpu, items if len(kinds) == 1 else filter(tensors.is_tensor, items))):
         return None
     try:
-        if all_of_them:
-            return [value.item() for value in values]
-        return [value.item() if type(value) in kinds else value for value in values]
+        read = list(map(_item, items))
     except RuntimeError:  # A tensor of more elements than one, or of none.
         return None
+    if all_of_them:
+        return read
+    following = iter(read)
+    return [next(following) if type(value) in kinds else value for value in values]
 
 
-def read_value(name: Any, value: Any, kind: Kind, limit: int | None) -> tuple[Any, list[Any]]:
-    """Returns the content as a number or a (nested) list, and its elements, row-major.
+def one_number(name: Any, value: Any, kind: Kind) -> Any:
+    """Returns the number in a tensor or an array that has one element.
 
     Raises:
-        TypeError: It cannot be logged; the message names the key.
-        ValueError: It has more elements than the limit.
+        TypeError: It is none that can be read; the message names the key.
+        ValueError: It has more elements, or none.
+        RuntimeError: As `tensors.read`.
     """
     try:
         if kind is Kind.TENSOR:
-            _refuse_long(name, value.numel(), limit)
-            return tensors.read(value)
-        if kind is Kind.ARRAY:
-            _refuse_long(name, value.size, limit)
-            return _read_array(value)
-        if kind is Kind.LIST:
-            elements: list[Any] = []
-            return _read_list(name, value, limit, 1, elements), elements
-        raise TypeError(f"it is of type {type(value).__name__}")
+            tensors.check(value)
+            count = value.numel()
+        else:
+            _check_array(value)
+            count = value.size
+        if count == 1:
+            return (tensors.read(value) if kind is Kind.TENSOR else _read_array(value))[0]
     except TypeError as error:
         raise TypeError(f"the value of {name!r} cannot be logged: {error}") from error
+    raise ValueError(
+        f"the value of {name!r} has {count} elements; log_scalar takes one number: use log_metrics, which logs each, "
+        "or log_histogram"
+    )
+
+
+def _check_array(value: np.ndarray[Any, Any] | np.generic) -> None:
+    if value.dtype.kind not in "biuf":
+        raise TypeError(f"it is an array of {value.dtype}")
 
 
 def _read_array(value: np.ndarray[Any, Any] | np.generic) -> tuple[Any, list[Any]]:
-    dtype = value.dtype
-    if dtype.kind not in "biuf":
-        raise TypeError(f"it is an array of {dtype}")
-    if dtype.itemsize > 8:  # `item` and `tolist` leave a long double as it is.
+    _check_array(value)
+    if value.dtype.itemsize > 8:  # `item` and `tolist` leave a long double as it is.
         value = value.astype(np.float64)
     if value.size == 1:
         number = value.item()
@@ -131,41 +209,17 @@ def _read_array(value: np.ndarray[Any, Any] | np.generic) -> tuple[Any, list[Any
     return value.tolist(), value.reshape(-1).tolist()
 
 
-def _read_list(
-    name: str, value: list[Any] | tuple[Any, ...], limit: int | None, depth: int, elements: list[Any]
-) -> list[Any]:
-    """Returns a list, with what is nested in it as lists too, and adds its elements to `elements`."""
-    if depth > NESTING_LIMIT:
-        raise ValueError(f"the value of {name!r} is nested more than {NESTING_LIMIT} levels deep")
-    content: list[Any] = []
-    for element in value:
-        kind = kind_of(element)
-        if kind is Kind.NUMBER:
-            content.append(element)
-            elements.append(element)
-        elif kind is Kind.SCALAR:
-            content.append(element.item())
-            elements.append(content[-1])
-        elif kind is Kind.LIST:
-            content.append(_read_list(name, element, limit, depth + 1, elements))
-        elif kind is Kind.TENSOR or kind is Kind.ARRAY:
-            inner, read = read_value(name, element, kind, limit)
-            content.append(inner)
-            elements.extend(read)
-        else:
-            raise TypeError(f"an element is of type {type(element).__name__}")
-        _refuse_long(name, len(elements), limit)
-    return content
-
-
-def _refuse_long(name: str, count: int, limit: int | None) -> None:
-    if limit is not None and count > limit:
-        raise ValueError(
-            f"the value of {name!r} has more than {limit} elements, which is what log_metrics takes: use log_histogram"
-        )
+def _refuse_long(count: int) -> None:
+    if count > LIST_LIMIT:
+        raise _TooLongError
 
 
 def doubles(names: Iterable[str], values: list[Any]) -> list[float]:
+    """Returns numbers as doubles.
+
+    Raises:
+        ValueError: One of them is too large, or no number; the message names the key.
+    """
     try:
         return list(map(float, values))
     except (OverflowError, ValueError):
@@ -173,6 +227,7 @@ def doubles(names: Iterable[str], values: list[Any]) -> list[float]:
 
 
 def double(name: Any, number: Any) -> float:
+    """Returns one number as a double. Raises as `doubles`."""
     try:
         return float(number)
     except OverflowError:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections import Counter
+from typing import TYPE_CHECKING, TypeAlias
 
 from logger_service.v1 import records_pb2
+
+if TYPE_CHECKING:
+    from logger_service.contract.late import Late
 
 RECORD_VALUES = 32_768
 """About how many values `encode_records` puts into one record: some hundred kilobytes."""
@@ -51,9 +55,11 @@ class Group:
         times: Nanoseconds since 1970 for each row.
         values: The values, row-major.
         row_bytes: At most how many bytes a row adds to the wire.
+        late: Of each row whose values are not all there yet: its index, what is late, and where among the values of
+            that the columns of this group begin.
     """
 
-    __slots__ = ("automatic", "names", "row_bytes", "steps", "times", "values")
+    __slots__ = ("automatic", "late", "names", "row_bytes", "steps", "times", "values")
 
     def __init__(self, columns: Columns, automatic: bool) -> None:
         self.names = columns.names
@@ -62,6 +68,43 @@ class Group:
         self.times: list[int] = []
         self.values: list[float] = []
         self.row_bytes = columns.row_bytes
+        self.late: list[tuple[int, Late, int]] = []
+
+    def settle(self) -> list[str]:
+        """Waits for what is late, fills it in, and removes the rows for which it never comes.
+
+        Returns:
+            Why, for each row that was removed.
+        """
+        columns = len(self.names)
+        lost: list[tuple[int, str]] = []
+        for row, late, begin in self.late:
+            try:
+                values = late.row()
+            except Exception as error:  # The others are as good as they were.
+                lost.append((row, str(error)))
+            else:
+                self.values[row * columns : (row + 1) * columns] = values[begin : begin + columns]
+        for row, _ in reversed(lost):
+            del self.times[row], self.values[row * columns : (row + 1) * columns]
+            if not self.automatic:
+                del self.steps[row]
+        self.late = []
+        return [why for _, why in lost]
 
 
 Taken: TypeAlias = "list[Group | records_pb2.Record]"
+
+
+def settle(taken: Taken) -> dict[str, int]:
+    """Waits for the values that are late in what a `RecordBuffer` gave away, which can be encoded then.
+
+    Returns:
+        How many points were removed since their values never come, by the reason.
+    """
+    lost: Counter[str] = Counter()
+    for item in taken:
+        if isinstance(item, Group) and item.late:
+            for why in item.settle():
+                lost[why] += len(item.names)
+    return lost

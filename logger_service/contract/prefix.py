@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from collections.abc import Mapping
+from typing import Any, Generic, Literal, TypeVar, overload
 
 from logger_service.contract.logger import Logger
 from logger_service.contract.recording import Recording
@@ -58,9 +59,21 @@ class PrefixLogger(Generic[LoggerT]):
         """Logs one number under the prefix. See `Recording.log_scalar`."""
         self._logger.log_scalar(self._names.get(name) or self._name(name), value, step)
 
-    def log_metrics(self, metrics: Any, step: int | None = None, *, keys_sep: str = "/") -> dict[str, Any]:
+    @overload
+    def log_metrics(
+        self, metrics: Any, step: int | None = None, *, keys_sep: str = "/", defer: Literal[False] = False
+    ) -> dict[str, Any]: ...
+
+    @overload
+    def log_metrics(
+        self, metrics: Any, step: int | None = None, *, keys_sep: str = "/", defer: bool
+    ) -> Mapping[str, Any]: ...
+
+    def log_metrics(
+        self, metrics: Any, step: int | None = None, *, keys_sep: str = "/", defer: bool = False
+    ) -> Mapping[str, Any]:
         """Logs many values under the prefix, and returns them with it. See `Recording.log_metrics`."""
-        return self._logger._log_metrics(self._sanitizer, metrics, step, keys_sep)
+        return self._logger._log_metrics(self._sanitizer, metrics, step, keys_sep, defer)
 
     def log_str(self, name: str, value: str, step: int | None = None) -> None:
         """Logs a text under the prefix. See `Recording.log_str`."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
+from logger_service.contract.deferred import DeferredMetrics
 from logger_service.contract.errors import LoggerClosedError
 from logger_service.contract.sanitize import Sanitizer, scalar
 from logger_service.contract.sink import RecordSink
@@ -15,6 +16,7 @@ from logger_service.contract.wire import hparams_record, text_record
 from logger_service.v1 import records_pb2
 
 if TYPE_CHECKING:
+    from logger_service.contract.late import Late
     from logger_service.contract.prefix import PrefixLogger
 
 RecordingT = TypeVar("RecordingT", bound="Recording")
@@ -28,7 +30,12 @@ class ClosedSink:
         raise LoggerClosedError
 
     def add_row(
-        self, names: tuple[str, ...], values: list[float], step: int | None, texts: Sequence[tuple[str, str]] = ()
+        self,
+        names: tuple[str, ...],
+        values: list[float],
+        step: int | None,
+        texts: Sequence[tuple[str, str]] = (),
+        late: Late | None = None,
     ) -> NoReturn:
         """Raises LoggerClosedError."""
         raise LoggerClosedError
@@ -63,6 +70,7 @@ class Recording:
         Raises:
             TypeError: `value` is not a number, `step` not an integer, or `name` not a `str`.
             ValueError: `name` breaks a rule of names, or `value` has more than one element.
+            RuntimeError: `value` is on a CUDA device, and a CUDA graph is being captured.
             LoggerClosedError: The logger was shut down.
         """
         if type(value) is not float:
@@ -71,8 +79,23 @@ class Recording:
             step = check_step(step)
         self._sink.add_scalar(name, value, step)
 
-    def log_metrics(self, metrics: Any, step: int | None = None, *, keys_sep: str = "/") -> dict[str, Any]:
+    @overload
+    def log_metrics(
+        self, metrics: Any, step: int | None = None, *, keys_sep: str = "/", defer: Literal[False] = False
+    ) -> dict[str, Any]: ...
+
+    @overload
+    def log_metrics(
+        self, metrics: Any, step: int | None = None, *, keys_sep: str = "/", defer: bool
+    ) -> Mapping[str, Any]: ...
+
+    def log_metrics(
+        self, metrics: Any, step: int | None = None, *, keys_sep: str = "/", defer: bool = False
+    ) -> Mapping[str, Any]:
         """Logs many values at once, all of them or, where it raises, none.
+
+        Tensors on a device are packed there and come in one copy, which comes after what made them on the caller's
+        current stream, and before what overwrites them on it later. The call waits for it, once for each device.
 
         Args:
             metrics: A mapping or a TensorDict, which may be nested. Numbers and tensors or arrays of one element are
@@ -80,16 +103,21 @@ class Recording:
                 `name/0`, `name/1` and so on; a `str` as a text; None is not logged.
             step: As for `log_scalar`, for all of them.
             keys_sep: What joins the keys of nested mappings.
+            defer: Waits for no device: the values of tensors on CUDA devices are filled in when they are there. Should
+                they never come, `flush` raises. Before a CUDA graph is captured, flush: what waits for a device in
+                another thread may spoil the capture.
 
         Returns:
-            The metrics, flat, as Python values: numbers, (nested) lists, texts and None.
+            The metrics, flat, as Python values: numbers, (nested) lists, texts and None. With `defer` a read-only
+            mapping that waits when such a value is read.
 
         Raises:
             TypeError: A value is none of these; the message names the key.
             ValueError: A name breaks a rule of names or stands twice, or a value has too many elements.
+            RuntimeError: A tensor is on a CUDA device, and a CUDA graph is being captured, or the device failed.
             LoggerClosedError: The logger was shut down.
         """
-        return self._log_metrics(self._sanitizer, metrics, step, keys_sep)
+        return self._log_metrics(self._sanitizer, metrics, step, keys_sep, defer)
 
     def log_str(self, name: str, value: str, step: int | None = None) -> None:
         """Logs a text.
@@ -160,12 +188,17 @@ class Recording:
         return self if prefix == "" else PrefixLogger(self, prefix)
 
     def _log_metrics(
-        self, sanitizer: Sanitizer, metrics: Mapping[str, Any], step: int | None, keys_sep: str
-    ) -> dict[str, Any]:
+        self, sanitizer: Sanitizer, metrics: Any, step: int | None, keys_sep: str, defer: bool
+    ) -> Mapping[str, Any]:
         """`log_metrics` by the sanitizer of this logger or of a view over it."""
         if step is not None and (type(step) is not int or not MIN_STEP <= step <= MAX_STEP):
             step = check_step(step)
-        returned, names, values, texts = sanitizer(metrics, keys_sep)
+        returned, names, values, texts, late = sanitizer(metrics, keys_sep)
+        if defer:
+            self._sink.add_row(names, values, step, texts, late)
+            return DeferredMetrics(returned, late)
+        if late is not None:
+            late.wait()
         self._sink.add_row(names, values, step, texts)
         return returned
 

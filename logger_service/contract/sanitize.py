@@ -13,23 +13,16 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from logger_service.contract import tensors
-from logger_service.contract.elements import (
-    NESTING_LIMIT,
-    NUMBERS,
-    Kind,
-    double,
-    doubles,
-    kind_of,
-    read_items,
-    read_value,
-)
+from logger_service.contract.elements import Reading, double, doubles, one_number, read_items
+from logger_service.contract.flatten import flatten
+from logger_service.contract.kinds import NUMBERS, Kind, kind_of
+from logger_service.contract.late import Late
 from logger_service.contract.names import check_name
 
-Sanitized: TypeAlias = "tuple[dict[str, Any], tuple[str, ...], list[float], list[tuple[str, str]]]"
-"""What to return to the caller, the names of the row, its values, and (name, text) of each text."""
+Sanitized: TypeAlias = "tuple[dict[str, Any], tuple[str, ...], list[float], list[tuple[str, str]], Late | None]"
+"""What to return to the caller, the names of the row, its values, (name, text) of each text, and what is still missing
+in the first and the third: the content of tensors on devices."""
 
-LIST_LIMIT = 1024
-"""The greatest number of elements of a list, an array or a tensor in `log_metrics`."""
 _REMEMBERED_NAMES = 1 << 16
 _FLOATS = {float}
 
@@ -55,12 +48,13 @@ class Sanitizer:
             keys_sep: What joins the keys of nested ones.
 
         Returns:
-            What to return to the caller (flat, prefixed, Python values), names, values and texts. The same names come
-            as the same tuple.
+            What to return to the caller (flat, prefixed, Python values), names, values, texts and what is late. The
+            same names come as the same tuple.
 
         Raises:
             TypeError: A key is not a `str`, or a value is none of the above; the message names the key.
             ValueError: A name breaks the rules of names or stands twice, or a value is too large.
+            RuntimeError: A tensor is on a CUDA device, and a CUDA graph is being captured.
         """
         entries = metrics if type(metrics) is dict else tensors.plain_entries(metrics)
         if entries:
@@ -91,7 +85,7 @@ class Sanitizer:
         if kinds == _FLOATS:
             values = list(entries.values())
             names = names_of(tuple(entries))
-            return (dict(zip(names, values, strict=True)) if self._prefix else entries.copy()), names, values, []
+            return (dict(zip(names, values, strict=True)) if self._prefix else entries.copy()), names, values, [], None
         given = list(entries.values())
         others = kinds - NUMBERS
         if others:
@@ -110,7 +104,7 @@ class Sanitizer:
                 return None  # The other way says which it is.
         else:
             return None
-        return dict(zip(names, given, strict=True)), names, values, []
+        return dict(zip(names, given, strict=True)), names, values, [], None
 
     def _names_of(self, keys: tuple[Any, ...]) -> tuple[str, ...]:
         """Returns the names of the keys of a flat row."""
@@ -141,76 +135,32 @@ class Sanitizer:
             raise TypeError(f"keys_sep must be a str, not {type(keys_sep).__name__}")
         if kind_of(metrics) not in (Kind.MAPPING, Kind.COLLECTION):
             raise TypeError(f"metrics must be a mapping or a TensorDict, not {type(metrics).__name__}")
-        leaves: dict[str, Any] = {}
-        kinds: list[Kind] = []
-        self._flatten(metrics, keys_sep, None, 1, leaves, kinds)
-        if Kind.TENSOR in kinds:
-            tensors.to_host(leaves, LIST_LIMIT)
-        quick = self._quick(leaves, self._row) if leaves else None
-        if quick is not None:
-            return quick
-        returned: dict[str, Any] = {}
-        names: list[str] = []
-        values: list[Any] = []
+        leaves, kinds = flatten(metrics, keys_sep, self.prefixed)
         texts: list[tuple[str, str]] = []
-        listed = False
+        returned: dict[str, Any] = dict.fromkeys(leaves)
+        numbers = leaves
+        if Kind.TEXT in kinds or Kind.NONE in kinds:
+            numbers = leaves.copy()
+            for (name, leaf), kind in zip(leaves.items(), kinds, strict=True):
+                if kind is Kind.TEXT or kind is Kind.NONE:
+                    del numbers[name]
+                if kind is Kind.TEXT:
+                    returned[name] = text = str.__str__(leaf)
+                    texts.append((check_name(name), text))
+        quick = self._quick(numbers, self._row) if numbers else None
+        if quick is not None:
+            content, names, values, *_ = quick
+            returned.update(content)
+            return returned, names, values, texts, None
+        reading = Reading(returned)
         for (name, leaf), kind in zip(leaves.items(), kinds, strict=True):
-            if kind is Kind.NUMBER:
-                returned[name] = leaf
-                names.append(name)
-                values.append(leaf)
-            elif kind is Kind.SCALAR:
-                returned[name] = number = leaf.item()
-                names.append(name)
-                values.append(number)
-            elif kind is Kind.NONE:
-                returned[name] = None
-            elif kind is Kind.TEXT:
-                returned[name] = text = str.__str__(leaf)
-                texts.append((check_name(name), text))
-            else:
-                returned[name], elements = read_value(name, leaf, kind, LIST_LIMIT)
-                if isinstance(returned[name], list):
-                    listed = True
-                    names.extend([f"{name}/{index}" for index in range(len(elements))])
-                else:
-                    names.append(name)
-                values.extend(elements)
-        row = tuple(names)
-        if listed:  # Names of elements may be names of others too.
+            if kind is not Kind.TEXT and kind is not Kind.NONE:
+                reading.add(name, leaf, kind)
+        row = tuple(reading.names)
+        if reading.has_lists:  # Names of elements may be names of others too.
             _refuse_repeated(row)
-        return returned, self._row(row), doubles(row, values), texts
-
-    def _flatten(
-        self,
-        metrics: Any,
-        keys_sep: str,
-        path: str | None,
-        depth: int,
-        leaves: dict[str, Any],
-        kinds: list[Kind],
-    ) -> None:
-        """Adds what is not nested any further to `leaves`, by name, and how it is taken to `kinds`."""
-        if depth > NESTING_LIMIT:
-            raise ValueError(f"the metrics are nested more than {NESTING_LIMIT} levels deep at {path!r}")
-        for key, value in (tensors.plain_entries(metrics) or metrics).items():
-            if path is None:
-                name = self.prefixed(key)
-            elif isinstance(key, str):
-                name = f"{path}{keys_sep}{key}"
-            else:
-                raise TypeError(f"keys of metrics must be str, not {type(key).__name__} ({key!r} in {path!r})")
-            kind = kind_of(value)
-            if kind is Kind.WRAPPED:
-                value = value.tolist()
-                kind = kind_of(value)
-            if kind is Kind.MAPPING or kind is Kind.COLLECTION:
-                self._flatten(value, keys_sep, name, depth + 1, leaves, kinds)
-            elif name in leaves:
-                raise ValueError(f"the metrics have the name {name!r} twice")
-            else:
-                leaves[name] = value
-                kinds.append(kind)
+        names, values = self._row(row), doubles(row, reading.values)
+        return returned, names, values, texts, reading.start_late(values)
 
 
 def scalar(name: Any, value: Any) -> float:
@@ -219,19 +169,14 @@ def scalar(name: Any, value: Any) -> float:
     Raises:
         TypeError: It is not a number, nor a tensor or an array.
         ValueError: It has more than one element, or none; or it is too large for a double.
+        RuntimeError: It is a tensor on a CUDA device, and a CUDA graph is being captured.
     """
     kind = kind_of(value)
     if kind is Kind.NUMBER or kind is Kind.SCALAR:
         return double(name, value)
     if kind is not Kind.TENSOR and kind is not Kind.ARRAY:
         raise TypeError(f"the value of {name!r} must be one number; it is of type {type(value).__name__}")
-    content, elements = read_value(name, value, kind, None)
-    if isinstance(content, list):
-        raise ValueError(
-            f"the value of {name!r} has {len(elements)} elements; log_scalar takes one number: use log_metrics, "
-            "which logs each, or log_histogram"
-        )
-    return double(name, content)
+    return double(name, one_number(name, value, kind))
 
 
 def _refuse_repeated(names: tuple[str, ...]) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from logger_service.v1 import records_pb2
+
+if TYPE_CHECKING:
+    from logger_service.contract.late import Late
 
 
 class RecordSink(Protocol):
@@ -25,6 +28,7 @@ class RecordSink(Protocol):
         values: list[float],
         step: int | None,
         texts: Sequence[tuple[str, str]] = (),
+        late: Late | None = None,
     ) -> None:
         """Takes one row of metrics together with texts of the same step.
 
@@ -33,6 +37,7 @@ class RecordSink(Protocol):
             values: A value for each name. The sink does not keep the list.
             step: An int64; None asks for automatic ones.
             texts: (name, text) of texts that belong to the same call; their names have been checked.
+            late: What fills in values later, so that the call need not wait for a device.
         """
         ...
 

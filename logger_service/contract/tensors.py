@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Iterable, Sequence
 from typing import Any
+
+from logger_service.contract import cuda
 
 
 def is_tensor(value: Any) -> bool:
@@ -38,84 +40,74 @@ def plain_entries(metrics: Any) -> dict[str, Any] | None:
     return entries if type(entries) is dict else None
 
 
-def on_host(values: Iterable[Any]) -> bool:
-    """Whether all tensors among the values are in host memory, or no CUDA device is in use.
+def check(value: Any) -> None:
+    """Checks that a tensor has content, and of a kind that can be read as real numbers.
 
-    Other kinds of device are not looked for here, since that takes a quarter of the time of reading: their tensors are
-    read one by one, each with its wait, which is slower and right too.
+    Raises:
+        TypeError: It does not.
     """
-    torch: Any = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_initialized():
-        return True
-    return all(value.is_cpu for value in values if isinstance(value, torch.Tensor))
+    if value.is_meta:
+        raise TypeError("it is a tensor without content (on the device 'meta')")
+    if value.is_nested:
+        raise TypeError("it is a nested tensor")
+    if not _is_real(value.dtype):
+        raise TypeError(f"it is a tensor of {value.dtype}")
 
 
 def read(value: Any) -> tuple[Any, list[Any]]:
-    """Returns the content of a tensor in host memory as TorchRL does, and its elements, row-major.
+    """Returns the content of one tensor as TorchRL does, and its elements, row-major. Waits for its device.
 
     Returns:
         A Python number if there is one element, else a nested list; and the flat list of elements.
 
     Raises:
         TypeError: It holds what is not a real number, or in a form that cannot be read.
+        RuntimeError: It is a CUDA tensor, and a CUDA graph is being captured, or the device failed.
     """
+    check(value)
+    if value.is_cuda:
+        cuda.refuse_capture([value.device])
     try:
         if value.numel() == 1:
             number = value.item()
-            content, elements = number, [number]
-        else:
-            dense = _dense(value)
-            content, elements = dense.tolist(), dense.reshape(-1).tolist()
+            return number, [number]
+        strided = dense(value.detach())
+        return strided.tolist(), strided.reshape(-1).tolist()
     except (RuntimeError, NotImplementedError) as error:
+        if not value.is_cpu:  # It may well be the device's.
+            raise
         raise TypeError(f"it is a tensor that cannot be read ({error})") from error
-    if value.is_complex():
-        raise TypeError(f"it is a tensor of {value.dtype}")
-    return content, elements
 
 
-def to_host(values: dict[str, Any], limit: int) -> None:
-    """Replaces tensors on devices by copies in host memory: one copy, and one wait, per device.
-
-    Those of more than `limit` elements stay where they are, and so do those that have no content (`meta`).
-    """
-    by_device: dict[Any, list[str]] = {}
-    for key, value in values.items():
-        if is_tensor(value) and not value.is_cpu and not value.is_meta and value.numel() <= limit:
-            by_device.setdefault(value.device, []).append(key)
-    for keys in by_device.values():
-        values.update(zip(keys, copy_packed([values[key] for key in keys]), strict=True))
-
-
-def copy_packed(values: Sequence[Any]) -> list[Any]:
-    """Copies tensors of one device to host memory, packed into one piece of bytes there and taken apart here."""
-    torch: Any = sys.modules["torch"]
-    groups: dict[tuple[Any, bool], list[int]] = {}
-    for index, value in enumerate(values):
-        groups.setdefault((value.dtype, value.dim() == 0), []).append(index)
-    # The widest elements come first, so that each piece begins where its dtype may be viewed.
-    ordered = sorted(groups.items(), key=lambda group: -int(group[0][0].itemsize))
-    copies: list[Any] = [None] * len(values)
-    with torch.no_grad():
-        pieces = []
-        for (_, scalars), indices in ordered:
-            # Scalars, which are most of what is logged, are stacked in one call rather than reshaped one by one.
-            members = [values[index] for index in indices]
-            piece = torch.stack(members) if scalars else torch.cat([_dense(member).reshape(-1) for member in members])
-            pieces.append(piece.view(torch.uint8))
-        packed = torch.cat(pieces).to("cpu")
-        begin = 0
-        for ((dtype, scalars), indices), piece in zip(ordered, pieces, strict=True):
-            copy = packed[begin : begin + piece.numel()].view(dtype)
-            begin += piece.numel()
-            if scalars:
-                parts = copy.unbind(0)
-            else:
-                split = copy.split([values[index].numel() for index in indices])
-                parts = [part.reshape(values[index].shape) for part, index in zip(split, indices, strict=True)]
-            for index, part in zip(indices, parts, strict=True):
-                copies[index] = part
-    return copies
-
-
-def _dense(value: Any) -> Any:
+def dense(value: Any) -> Any:
+    """Returns a tensor with a place for each element, also where it is zero."""
     return value if value.layout is sys.modules["torch"].strided else value.to_dense()
+
+
+def plain_dtype(dtype: Any) -> Any:
+    """Returns the integers as which tensors of a rare dtype are joined; None: the dtype is joined by every torch."""
+    torch: Any = sys.modules["torch"]
+    if dtype in _common_dtypes(torch):
+        return None
+    return {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[dtype.itemsize]
+
+
+@functools.cache
+def _common_dtypes(torch: Any) -> frozenset[Any]:
+    floats = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+    return frozenset((*floats, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool))
+
+
+@functools.cache
+def _is_real(dtype: Any) -> bool:
+    """Whether the elements are real numbers that Python can read: not of quantized or packed kinds."""
+    torch: Any = sys.modules["torch"]
+    if dtype in _common_dtypes(torch):
+        return True
+    if dtype.is_complex:
+        return False
+    try:
+        torch.empty(1, dtype=dtype, device="cpu").tolist()
+    except (RuntimeError, NotImplementedError):
+        return False
+    return True

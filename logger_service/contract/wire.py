@@ -18,12 +18,18 @@ MAX_VALUES = 1_048_576
 
 
 def encode_records(taken: Taken) -> list[records_pb2.Record]:
-    """Makes records of what a `RecordBuffer` gave away, in its order; long groups become several records."""
+    """Makes records of what a `RecordBuffer` gave away, in its order; long groups become several records.
+
+    Raises:
+        ValueError: Values of it are late: it was not settled.
+    """
     records: list[records_pb2.Record] = []
     for item in taken:
         if isinstance(item, records_pb2.Record):
             records.append(item)
             continue
+        if item.late:
+            raise ValueError("values are late: what was taken must be settled before it is encoded")
         rows, columns, limit = len(item.times), len(item.names), rows_per_record(len(item.names))
         for begin in range(0, rows, limit):
             end = min(begin + limit, rows)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 
 from logger_service.contract.buffer import RecordBuffer
+from logger_service.contract.groups import settle
+from logger_service.contract.late import Late
 from logger_service.contract.logger import FlushLevel, Logger
 from logger_service.contract.values import from_map
 from logger_service.contract.wire import column_steps, encode_records
@@ -14,9 +17,10 @@ from logger_service.v1 import records_pb2
 
 
 class BufferSink:
-    """The least sink: a buffer behind a lock."""
+    """The least sink: a buffer behind a lock. Counts the points whose values never came, by the reason."""
 
     def __init__(self) -> None:
+        self.lost: Counter[str] = Counter()
         self.buffer = RecordBuffer()
         self._lock = threading.Lock()
 
@@ -25,10 +29,15 @@ class BufferSink:
             self.buffer.add_scalar(name, value, step, time.time_ns())
 
     def add_row(
-        self, names: tuple[str, ...], values: list[float], step: int | None, texts: Sequence[tuple[str, str]] = ()
+        self,
+        names: tuple[str, ...],
+        values: list[float],
+        step: int | None,
+        texts: Sequence[tuple[str, str]] = (),
+        late: Late | None = None,
     ) -> None:
         with self._lock:
-            self.buffer.add_row(names, values, step, time.time_ns(), texts)
+            self.buffer.add_row(names, values, step, time.time_ns(), texts, late)
 
     def add_record(self, record: records_pb2.Record) -> None:
         with self._lock:
@@ -36,7 +45,9 @@ class BufferSink:
 
     def take(self) -> list[records_pb2.Record]:
         with self._lock:
-            return encode_records(self.buffer.take())
+            taken = self.buffer.take()
+        self.lost += Counter(settle(taken))
+        return encode_records(taken)
 
 
 class BufferLogger(Logger):

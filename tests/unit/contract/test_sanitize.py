@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tensordict import NonTensorStack, TensorDict, lazy_stack, tensorclass
 
 from logger_service.contract import tensors
@@ -40,7 +38,8 @@ class Lazy(Mapping[str, Any]):
 
 
 def sanitized(metrics: Any, keys_sep: str = "/") -> tuple[dict[str, Any], dict[str, float], list[tuple[str, str]]]:
-    returned, names, values, texts = Sanitizer()(metrics, keys_sep)
+    returned, names, values, texts, late = Sanitizer()(metrics, keys_sep)
+    assert late is None
     assert all(type(value) is float for value in values)
     return returned, dict(zip(names, values, strict=True)), texts
 
@@ -281,7 +280,7 @@ def test_what_nests_without_end_is_refused():
 
 def test_the_caller_gets_a_dict_and_lists_of_his_own():
     metrics = {"a": 1.0, "b": 2.0}
-    returned, _, values, _ = Sanitizer()(metrics)
+    returned, _, values, *_ = Sanitizer()(metrics)
     returned["a"] = 5.0
     values[1] = 7.0
     assert metrics == {"a": 1.0, "b": 2.0}
@@ -301,7 +300,7 @@ def test_the_same_names_come_as_the_same_tuple():
 )
 def test_a_prefix_goes_before_every_name_once(metrics: dict[str, Any]):
     sanitizer = Sanitizer("p/q")
-    returned, names, _, texts = sanitizer(metrics)
+    returned, names, _, texts, _ = sanitizer(metrics)
     assert all(name.startswith("p/q/") and not name.startswith("p/q//") for name in returned)
     assert set(returned) == {*names, *(name for name, _ in texts)}
     with pytest.raises(ValueError, match="twice"):
@@ -309,42 +308,6 @@ def test_a_prefix_goes_before_every_name_once(metrics: dict[str, Any]):
     with pytest.raises(ValueError, match="twice"):
         sanitizer({"a": 1.0, "/a": None})
     assert sanitizer({"a": [1.0]})[:3] == ({"p/q/a": [1.0]}, ("p/q/a/0",), [1.0])
-
-
-TENSORS = st.builds(
-    lambda dtype, shape, seed: (torch.rand(shape, generator=torch.Generator().manual_seed(seed)) * 100).to(dtype),
-    st.sampled_from(
-        [torch.float64, torch.float32, torch.bfloat16, torch.int64, torch.int8, torch.bool, torch.complex64]
-    ),
-    st.sampled_from([(), (1,), (3,), (2, 3), (0,), (2, 0)]),
-    st.integers(0, 1000),
-)
-
-
-@settings(deadline=None)
-@given(st.lists(TENSORS, min_size=1, max_size=12))
-def test_tensors_of_a_device_are_copied_in_one_piece(values: list[torch.Tensor]):
-    copies = tensors.copy_packed(values)
-    for value, copy in zip(values, copies, strict=True):
-        assert copy.dtype == value.dtype
-        assert copy.shape == value.shape
-        assert copy.tolist() == value.tolist()
-
-
-def test_packing_takes_sparse_and_transposed_tensors_and_those_with_gradients():
-    values = [
-        torch.tensor([[1.0, 2.0], [3.0, 4.0]]).t(),
-        torch.tensor([0.0, 1.0]).to_sparse(),
-        torch.tensor(1.0, requires_grad=True),
-        torch.tensor([1.0, 2.0], requires_grad=True),
-    ]
-    assert [copy.tolist() for copy in tensors.copy_packed(values)] == [
-        [[1.0, 3.0], [2.0, 4.0]],
-        [0.0, 1.0],
-        1.0,
-        [1.0, 2.0],
-    ]
-    assert not any(copy.requires_grad for copy in tensors.copy_packed(values))
 
 
 def test_a_tensordict_is_read_through_its_dict_where_there_is_one():
