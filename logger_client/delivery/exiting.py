@@ -90,7 +90,8 @@ def add(sender: Exiting) -> None:
     if _hooks.pid != os.getpid():
         _hooks = _Hooks()
     with _hooks.lock:
-        _hooks.senders.append(sender)
+        if sender not in _hooks.senders:  # Ctrl-C may have interrupted who added it.
+            _hooks.senders.append(sender)
         _hooks.install()
 
 

@@ -24,7 +24,9 @@ class Outbox:
     def __init__(self, failures: Failures, release: Callable[[int], None], max_bytes: int) -> None:
         self._failures = failures
         self._release = release
-        self._changed = threading.Condition(threading.Lock())
+        # Not `with` the condition, which is Python code: Ctrl-C in it would leave the lock held.
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._window = Window(max_bytes)
         self._told: set[tuple[int, str]] = set()
         self._stream: object | None = None
@@ -46,7 +48,7 @@ class Outbox:
 
     def add(self, entry: Entry) -> None:
         """Adds a batch to be sent."""
-        with self._changed:
+        with self._lock:
             if not self.failure:
                 self._window.add(entry)
                 self._changed.notify_all()
@@ -57,19 +59,19 @@ class Outbox:
 
     def begin_stream(self, stream: object) -> tuple[str, int]:
         """Makes `stream` the one that is served; returns the writer's id and the least sequence it holds."""
-        with self._changed:
+        with self._lock:
             self._stream = stream
             return self.writer_id, self._window.first_held
 
     def end_stream(self) -> None:
         """The stream has ended; whoever waits in `next_request` for it is let go."""
-        with self._changed:
+        with self._lock:
             self._stream = None
             self._changed.notify_all()
 
     def next_request(self, stream: object) -> bytes | None:
         """Waits for the next thing to send on a welcomed stream; None: nothing more."""
-        with self._changed:
+        with self._lock:
             while self._stream is stream:
                 entry = self._window.next_to_send()
                 if entry is not None:
@@ -88,12 +90,12 @@ class Outbox:
         Returns:
             False if it no longer has what it acknowledged, so that another stream must be begun, as a new writer.
         """
-        with self._changed:
+        with self._lock:
             lost = self._window.lost(welcome.last_sequence)
         if lost is not None:
             self.lose(*lost)
             return False
-        with self._changed:
+        with self._lock:
             self._window.max_bytes = welcome.limits.max_stream_bytes or self._window.max_bytes
             newly = self._window.resend(welcome.last_sequence)
         self._settle(newly)
@@ -101,7 +103,7 @@ class Outbox:
 
     def acknowledge(self, acknowledgement: logging_service_pb2.Acknowledgement) -> None:
         """Takes what the host says about batches."""
-        with self._changed:
+        with self._lock:
             refused = [told for told in acknowledgement.rejections if self._is_news(told)]
             unheard = [told for told in refused if not self._tell_receipt(told)]
             newly = self._window.acknowledge(acknowledgement.accepted, acknowledgement.applied)
@@ -111,7 +113,7 @@ class Outbox:
 
     def lose(self, first_sequence: int, last_sequence: int) -> None:
         """The host lost batches that it had acknowledged: goes on as a new writer."""
-        with self._changed:
+        with self._lock:
             loser, self.writer_id = self.writer_id, new_writer_id()
             self._told.clear()
             given_up = self._window.renumber()
@@ -120,7 +122,7 @@ class Outbox:
 
     def fail(self, why: str) -> None:
         """Nothing will be delivered any more."""
-        with self._changed:
+        with self._lock:
             self.failure = why
             entries = self._window.clear()
             self._changed.notify_all()
@@ -130,30 +132,30 @@ class Outbox:
 
     def wait_acknowledged(self, ordinal: int, timeout_s: float | None) -> bool:
         """Waits until all that was sealed up to `ordinal` is acknowledged; also returns False if it never will be."""
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: self._window.acknowledged_ordinal >= ordinal or self.is_done, timeout_s)
             return self._window.acknowledged_ordinal >= ordinal
 
     def position(self) -> tuple[str, int]:
         """Returns the writer's id and the last sequence that it has used; 0: none."""
-        with self._changed:
+        with self._lock:
             return self.writer_id, self._window.last_sequence
 
     @property
     def acknowledged_in_all(self) -> tuple[int, int]:
         """Up to which ordinal all is acknowledged, and how many points are."""
-        with self._changed:
+        with self._lock:
             return self._window.acknowledged_ordinal, self._window.acknowledged_points
 
     def finish(self) -> None:
         """Nothing will be added any more: once all is sent, says so to the host."""
-        with self._changed:
+        with self._lock:
             self._finishing = True
             self._changed.notify_all()
 
     def mark_finished(self) -> bool:
         """The host ended the stream as it should: returns whether that was because it has everything."""
-        with self._changed:
+        with self._lock:
             if self._finishing and not self._window.unacknowledged():
                 self.finished = True
                 self._changed.notify_all()
@@ -161,14 +163,14 @@ class Outbox:
 
     def stop(self) -> None:
         """Ends what waits."""
-        with self._changed:
+        with self._lock:
             self.stopped = True
             self._stream = None
             self._changed.notify_all()
 
     def pause(self, seconds: float) -> None:
         """Waits, unless there is nothing left to do."""
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: self.is_done, seconds)
 
     # With the lock held.
@@ -193,7 +195,7 @@ class Outbox:
     def _settle(self, entries: list[Entry]) -> None:
         if entries:
             self._release(sum(len(entry.records) for entry in entries))
-            with self._changed:
+            with self._lock:
                 self._changed.notify_all()
 
     def _give_up(self, entries: list[Entry], why: str) -> None:

@@ -17,7 +17,6 @@ from time import time_ns
 from types import FrameType
 from typing import Literal
 
-from logger_client.delivery import fork
 from logger_service.contract.buffer import RecordBuffer
 from logger_service.contract.errors import LoggerClosedError
 from logger_service.contract.groups import Taken
@@ -40,7 +39,7 @@ does by Nagle's algorithm.
 """
 WARN_EVERY_S = 10.0
 """How often it is said that a buffer is full."""
-_LOOK_S = 0.5  # How long to wait for the lock before asking whether it can ever come.
+_LOOK_S = 0.5  # How long to wait for a lock that this thread seems to hold itself.
 _IDLE_S = 60.0  # How often a sleeping sender looks whether it was asked to end.
 _RECORD_BYTES = 64  # More than what a record of a text needs beside name and text.
 
@@ -49,7 +48,6 @@ class _State(enum.Enum):
     OPEN = enum.auto()
     FAILED = enum.auto()
     CLOSED = enum.auto()
-    FORKED = enum.auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +94,23 @@ class Recorder:
         self._resume_bytes = max(1, min(max_buffer_bytes // 8, SEAL_BYTES))
         self._on_full = on_full
         self.on_first: Callable[[], None] = _nothing
-        self._buffer = RecordBuffer()
-        self._make_locks()
         self._state = _State.OPEN
+        self._begin()
+
+    def _begin(self) -> None:
+        """Makes everything that belongs to one process, with nothing logged."""
+        # Taken by `with` alone: between an `acquire()` and the `try` that follows it, Ctrl-C would leave it held.
+        self._lock = threading.Lock()
+        self._locked = self._lock.locked
+        self._room = threading.Condition(self._lock)
+        self._content = threading.Condition(self._lock)
+        self._buffer = RecordBuffer()
         self._started = False
         self._attended = (
             True  # Every call must go the long way: it is the first one, the buffer is full, or it is not open.
         )
         self._full = False
-        self._seal_bytes = min(SEAL_BYTES, max_buffer_bytes)
+        self._seal_bytes = min(SEAL_BYTES, self._max_buffer_bytes)
         self._wake_bytes = 0  # From which size on the sender is woken; 0 while it sleeps.
         self._held_bytes = 0
         self._sealed: list[Sealed] = []
@@ -116,29 +122,29 @@ class Recorder:
         self._warned_at = float("-inf")
         self._close_asked = False
 
-    def _make_locks(self) -> None:
-        self._lock = threading.Lock()
-        # A `with` looks its methods up each time, which costs the hot path more than the lock itself.
-        self._acquire, self._release = self._lock.acquire, self._lock.release
-        self._room = threading.Condition(self._lock)
-        self._content = threading.Condition(self._lock)
+    def begin_in_child(self) -> None:
+        """Begins anew in a forked child: what was logged before is the parent's to send.
+
+        Locks may be held by threads that the child does not have.
+        """
+        if self._state is _State.FAILED:
+            self._state = _State.OPEN
+        self._begin()
 
     # What is logged.
 
     def add_scalar(self, name: str, value: float, step: int | None) -> None:
         """Takes one value."""
         now = time_ns()
-        if not self._acquire(False):
-            self._acquire_late()
-        try:
+        if self._locked():
+            self._refuse_own()
+        with self._lock:
             if self._attended and not self._admit(1, 0):
                 return
             buffer = self._buffer
             buffer.add_scalar(name, value, step, now)
             if buffer.size_bytes >= self._wake_bytes:
                 self._wake_sender()
-        finally:
-            self._release()
 
     def add_row(
         self,
@@ -151,17 +157,15 @@ class Recorder:
         """Takes one row of metrics, and texts of the same call."""
         now = time_ns()
         size = self.texts_bytes(texts) if texts else 0
-        if not self._acquire(False):
-            self._acquire_late()
-        try:
+        if self._locked():
+            self._refuse_own()
+        with self._lock:
             if (self._attended or size > self._seal_bytes) and not self._admit(len(values) + len(texts), size):
                 return
             buffer = self._buffer
             buffer.add_row(names, values, step, now, texts, late)
             if buffer.size_bytes >= self._wake_bytes:
                 self._wake_sender()
-        finally:
-            self._release()
 
     def add_record(self, record: records_pb2.Record) -> None:
         """Takes a record of another kind.
@@ -170,6 +174,8 @@ class Recorder:
             ValueError: It is larger than the server allows.
         """
         size = self.record_bytes(record)
+        if self._locked():
+            self._refuse_own()
         with self._lock:
             if (self._attended or size > self._seal_bytes) and not self._admit(1, size):
                 return
@@ -202,6 +208,8 @@ class Recorder:
         Raises:
             TimeoutError: There was no room in time: nothing was logged.
         """
+        if self._locked():
+            self._refuse_own()
         with self._lock:
             if not self._admit(points, size_bytes, timeout_s):
                 return False
@@ -237,18 +245,25 @@ class Recorder:
             )
         return size
 
-    def _acquire_late(self) -> None:
-        """Waits for the lock, unless it is this very thread that holds it: then it would wait for ever.
+    def _refuse_own(self) -> None:
+        """Called where the lock is held by somebody: returns unless that is this very thread, which waited for ever.
 
         Raises:
             RuntimeError: A signal handler, or a log handler, called while this thread was in a call that logs.
         """
-        while not self._acquire(timeout=_LOOK_S):
-            frame: FrameType | None = sys._getframe(2)
-            while frame is not None:
-                if frame.f_code in _HOLDERS and frame.f_locals.get("self") is self:
-                    raise RuntimeError("a handler used the logger while it had interrupted a call of the same logger")
-                frame = frame.f_back
+        if self._is_in_call():
+            time.sleep(_LOOK_S)  # It may as well be another thread's, and that call not have got so far.
+            if self._locked():
+                raise RuntimeError("a handler used the logger while it had interrupted a call of the same logger")
+
+    def _is_in_call(self) -> bool:
+        """Whether this thread has been interrupted in a call that takes the lock."""
+        frame: FrameType | None = sys._getframe(3)
+        while frame is not None:
+            if frame.f_code in _HOLDERS and frame.f_locals.get("self") is self:
+                return True
+            frame = frame.f_back
+        return False
 
     # Called with the lock held.
 
@@ -266,8 +281,6 @@ class Recorder:
             self._wait_for_room(begun, timeout_s)
         if self._state is _State.CLOSED:
             raise LoggerClosedError
-        if self._state is _State.FORKED:
-            raise RuntimeError(fork.MESSAGE)
         if self._state is _State.FAILED:
             self._undelivered += points
             return False
@@ -317,12 +330,16 @@ class Recorder:
         size = buffer.size_bytes
         if not size and not (last_word and self._dropped):
             return
-        self._ordinal += 1
         points = buffer.points
+        sealed = Sealed(self._ordinal + 1, buffer.content, points, size, self._dropped)
+        following = buffer.following()
+        # No call from here on: Ctrl-C comes with one, and would leave this sealed twice or not at all.
+        self._sealed += [sealed]
+        self._buffer = following
+        self._ordinal += 1
         self._sealed_points += points
-        self._sealed.append(Sealed(self._ordinal, buffer.take(), points, size, self._dropped))
-        self._dropped = 0
         self._held_bytes += size
+        self._dropped = 0
         self._update()
 
     def _update(self) -> None:
@@ -344,7 +361,7 @@ class Recorder:
             while not self._sealed and not self._buffer.size_bytes:
                 if self._close_asked:
                     self._close_asked = False
-                    self._end_locked(_State.CLOSED)
+                    self._end(_State.CLOSED)
                     continue
                 if self._state is not _State.OPEN:
                     return None
@@ -386,13 +403,12 @@ class Recorder:
         Returns:
             The ordinal of the last thing sealed; 0: nothing was ever logged.
         """
-        self._acquire_late()
-        try:
+        if self._locked():
+            self._refuse_own()
+        with self._lock:
             self._seal(last_word=True)
             self._content.notify()
             return self._ordinal
-        finally:
-            self._release()
 
     @property
     def sealed_in_all(self) -> tuple[int, int]:
@@ -400,24 +416,20 @@ class Recorder:
         with self._lock:
             return self._ordinal, self._sealed_points
 
-    @property
-    def is_usable(self) -> bool:
-        """Whether this process may use it: it was not inherited by a fork."""
-        return self._state is not _State.FORKED
-
     def close(self) -> None:
         """From now on every call raises LoggerClosedError; what was logged is still sent."""
-        self._end(_State.CLOSED)
+        if self._locked():
+            self._refuse_own()
+        with self._lock:
+            self._end(_State.CLOSED)
 
     def close_later(self) -> None:
-        """As `close`, without waiting for the lock: a garbage collection may call it on the thread that holds it."""
-        if self._acquire(False):
-            try:
-                self._end_locked(_State.CLOSED)
-            finally:
-                self._release()
-        else:
+        """As `close`, but never waits for its own thread: a garbage collection may call it on the one in a call."""
+        if self._locked():
             self._close_asked = True
+        else:
+            with self._lock:
+                self._end(_State.CLOSED)
 
     def fail(self) -> None:
         """From now on what is logged is only counted, as undelivered. So is what has not been taken."""
@@ -425,7 +437,7 @@ class Recorder:
             self._undelivered += self._buffer.points + sum(sealed.points for sealed in self._sealed)
             self._buffer.take()
             self._sealed.clear()
-        self._end(_State.FAILED)
+            self._end(_State.FAILED)
 
     def take_undelivered(self) -> int:
         """Returns how many points were logged in vain since the last call."""
@@ -433,22 +445,7 @@ class Recorder:
             undelivered, self._undelivered = self._undelivered, 0
             return undelivered
 
-    def disable_after_fork(self) -> None:
-        """Makes every call raise RuntimeError. In a forked child locks may be held by threads that are not there."""
-        self._make_locks()
-        self._buffer = RecordBuffer()
-        self._sealed = []
-        self._state = _State.FORKED
-        self._update()
-
     def _end(self, state: _State) -> None:
-        self._acquire_late()
-        try:
-            self._end_locked(state)
-        finally:
-            self._release()
-
-    def _end_locked(self, state: _State) -> None:
         if self._state in (_State.OPEN, _State.FAILED):
             self._state = state
         self._seal(last_word=True)
@@ -459,6 +456,6 @@ class Recorder:
 
 _HOLDERS = frozenset(
     getattr(Recorder, name).__code__
-    for name in ("add_scalar", "add_row", "add_record", "add_at_once", "forget", "seal", "_end", "release", "fail")
+    for name in ("add_scalar", "add_row", "add_record", "add_at_once", "forget", "seal", "close", "release", "fail")
 )
 """What holds the lock while Python code runs, in which a signal handler may be called."""

@@ -6,9 +6,9 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from logger_client.delivery import exiting, fork, words
+from logger_client.delivery import exiting, words
 from logger_client.delivery.encoding import HEADER_BYTES, serialize_records
 from logger_client.delivery.failures import Failures
 from logger_client.delivery.identity import RunIdentity
@@ -57,26 +57,31 @@ class Sender:
         self._max_batch_bytes = limits.max_message_bytes - HEADER_BYTES
         self._backoff = Backoff()
         self._stream: Stream | None = None
-        self._threads: list[threading.Thread] = []
+        self._threads: dict[str, threading.Thread] = {}
         self._abandoned = False
         self._trouble_since: float | None = None
         self._complained_at = 0.0
         recorder.on_first = self.start
-        fork.watch(self)
 
     def start(self) -> None:
         """Starts the threads.
 
         Raises:
-            RuntimeError: This process was forked from one that uses gRPC, or no thread can be started.
+            RuntimeError: No thread can be started.
         """
-        fork.claim_grpc()
-        # After a start that failed half-way, what runs already is not started again.
-        for name, target in (("encoder", self._encode), ("stream", self._keep_stream))[len(self._threads) :]:
-            thread = threading.Thread(target=target, name=f"logger-client-{name}", daemon=True)
-            thread.start()
-            self._threads.append(thread)
+        for name, work in (("encoder", self._encode), ("stream", self._keep_stream)):
+            if name not in self._threads:
+                thread = threading.Thread(
+                    target=self._work_alone, args=(name, work), name=f"logger-client-{name}", daemon=True
+                )
+                thread.start()
+                self._threads.setdefault(name, thread)
         exiting.add(self)
+
+    def _work_alone(self, name: str, work: Callable[[], None]) -> None:
+        """Works, unless another thread does: after Ctrl-C in `start`, nobody knows what had begun."""
+        if self._threads.setdefault(name, threading.current_thread()) is threading.current_thread():
+            work()
 
     @property
     def has_started(self) -> bool:
@@ -126,18 +131,17 @@ class Sender:
 
     def leave_later(self) -> None:
         """Nothing more will be logged: the threads end by themselves once all is delivered."""
-        if self._recorder.is_usable:
-            self._abandoned = True
-            self._recorder.close_later()
-            if not any(thread.is_alive() for thread in self._threads):
-                self._transport.close()
+        self._abandoned = True
+        self._recorder.close_later()
+        if not any(thread.is_alive() for thread in list(self._threads.values())):
+            self._transport.close()
 
     def join(self, timeout_s: float | None) -> bool:
         """Waits until the threads have ended; returns whether they have."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        for thread in self._threads:
+        for thread in list(self._threads.values()):
             thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
-        return not any(thread.is_alive() for thread in self._threads)
+        return not any(thread.is_alive() for thread in list(self._threads.values()))
 
     def stop(self) -> None:
         """Ends everything at once; what is not acknowledged is given up."""
@@ -148,11 +152,6 @@ class Sender:
         self._transport.close()
         self.join(_JOIN_S)
         exiting.discard(self)
-
-    def disable_after_fork(self) -> None:
-        """Has every use in a forked child refused."""
-        self._threads = []
-        self._recorder.disable_after_fork()
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:

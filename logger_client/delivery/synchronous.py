@@ -19,13 +19,16 @@ class SynchronousSink:
 
     Args:
         recorder: Keeps the order, and the bound on what is held.
-        sender: Sends.
         timeout_s: How long a call waits.
+
+    Attributes:
+        sender: Sends; to be set, and set anew in a forked child.
     """
 
-    def __init__(self, recorder: Recorder, sender: Sender, timeout_s: float) -> None:
+    sender: Sender
+
+    def __init__(self, recorder: Recorder, timeout_s: float) -> None:
         self._recorder = recorder
-        self._sender = sender
         self._timeout_s = timeout_s
 
     def add_scalar(self, name: str, value: float, step: int | None) -> None:
@@ -62,19 +65,19 @@ class SynchronousSink:
             TimeoutError: There was no room for it within the time: it was not logged.
         """
         deadline = time.monotonic() + self._timeout_s
-        if self._sender.outbox.failure:
-            raise DeliveryError(self._sender.outbox.failure)
+        if self.sender.outbox.failure:
+            raise DeliveryError(self.sender.outbox.failure)
         receipts: list[Receipt] = []
 
         def hand_over(sealed: Sealed) -> int:
             receipts.append(Receipt())
-            return self._sender.submit(sealed, receipts[-1])
+            return self.sender.submit(sealed, receipts[-1])
 
         taken = self._recorder.add_at_once(
             fill, hand_over, points=points, size_bytes=size_bytes, timeout_s=self._timeout_s
         )
         if not taken:
-            raise DeliveryError(self._sender.outbox.failure or "not logged: the buffer is full, and on_full is 'drop'")
+            raise DeliveryError(self.sender.outbox.failure or "not logged: the buffer is full, and on_full is 'drop'")
         for receipt in receipts:
             refusals = receipt.wait(max(0.0, deadline - time.monotonic()))
             if refusals is None:

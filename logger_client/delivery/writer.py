@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import weakref
 
-from logger_client.delivery import fork
+from logger_client import fork
 from logger_client.delivery.failures import Failures
 from logger_client.delivery.identity import RunIdentity
 from logger_client.delivery.options import DeliveryOptions
@@ -48,34 +48,44 @@ class Writer:
             max_buffer_bytes=options.max_buffer_bytes,
             on_full=options.on_full,
         )
-        self._failures = Failures(run.name)
-        self._sender = Sender(run, transport, recorder, self._failures)
         self._recorder = recorder
         self._run = run
         self._transport = transport
         self._closed = False
-        self.sink: RecordSink = recorder
-        if options.delivery == "sync":
-            self.sink = SynchronousSink(recorder, self._sender, options.sync_timeout_s)
-        weakref.finalize(self, self._sender.leave_later).atexit = False  # `exiting` does more.
+        self._synchronous = SynchronousSink(recorder, options.sync_timeout_s) if options.delivery == "sync" else None
+        self.sink: RecordSink = self._synchronous or recorder
+        self._begin()
+        fork.watch(self)
+
+    def _begin(self) -> None:
+        """Makes what sends, as a writer that the host has not seen."""
+        self._failures = Failures(self._run.name)
+        self._sender = Sender(self._run, self._transport, self._recorder, self._failures)
+        if self._synchronous is not None:
+            self._synchronous.sender = self._sender
+        self._finalizer = weakref.finalize(self, self._sender.leave_later)
+        self._finalizer.atexit = False  # `exiting` does more.
+
+    def begin_in_child(self) -> None:
+        """Becomes another writer in a forked child, where no other thread runs and any lock may be held for ever."""
+        self._finalizer.detach()
+        fork.keep(self._sender)
+        self._recorder.begin_in_child()
+        self._begin()
 
     @property
     def is_alive(self) -> bool:
         """Whether what is logged can still be delivered."""
-        return not self._closed and not self._sender.outbox.failure and self._recorder.is_usable
+        return not self._closed and not self._sender.outbox.failure
 
     def flush(self, timeout_s: float | None, level: FlushLevel) -> run_service_pb2.Ledger | None:
         """Waits until everything that was logged has arrived; see `Logger.flush`."""
-        if not self._recorder.is_usable:
-            raise RuntimeError(fork.MESSAGE)
         if self._closed:
             raise LoggerClosedError
         return self._flush(timeout_s, level)
 
     def shutdown(self, timeout_s: float) -> None:
         """Delivers everything and ends the writer, which has ended even where this raises; see `Logger.shutdown`."""
-        if not self._recorder.is_usable:
-            return
         self._closed = True
         deadline = time.monotonic() + timeout_s
         self._recorder.close()

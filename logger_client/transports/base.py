@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+from logger_service.contract import status_details
 from logger_service.contract.errors import Reason, ServiceError
 from logger_service.v1 import logging_service_pb2, query_service_pb2, run_service_pb2
 
@@ -12,16 +13,23 @@ from logger_service.v1 import logging_service_pb2, query_service_pb2, run_servic
 class CallFailed(Exception):
     """A call or a stream ended with an error. Its text is the host's, or the transport's own.
 
+    Args:
+        code: The number of the canonical status code.
+        message: What the other side said.
+        details: The serialized `google.rpc.Status` that came with it; None: none did.
+
     Attributes:
         code: The number of the canonical status code.
         message: What the other side said.
+        details: As above.
         error: The refusal, if it is one of the contract's; None: it is to be judged by its code alone.
     """
 
-    def __init__(self, code: int, message: str, error: ServiceError | None = None) -> None:
+    def __init__(self, code: int, message: str, details: bytes | None = None) -> None:
         self.code = code
         self.message = message
-        self.error = error
+        self.details = details
+        self.error: ServiceError | None = status_details.decode(code, details, message)
         super().__init__(message)
 
     @property
@@ -39,6 +47,42 @@ class LogStreamCall(Protocol):
 
     def cancel(self) -> None:
         """Ends the stream at once, from any thread; may be called again."""
+        ...
+
+
+class ChannelStream(Protocol):
+    """An open stream of a channel. Iterating it gives serialized answers and raises `CallFailed`."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        """The answers, until the other side ends the stream."""
+        ...
+
+    def cancel(self) -> None:
+        """Ends the stream at once, from any thread; may be called again."""
+        ...
+
+
+class Channel(Protocol):
+    """What carries the calls of a transport, as bytes. Every method may be called from any thread."""
+
+    def call(self, method: str, request: bytes, timeout_s: float, *, wait_for_host: bool = False) -> bytes:
+        """Makes a call and returns its answer.
+
+        Raises:
+            CallFailed: It failed.
+        """
+        ...
+
+    def open_stream(self, method: str, requests: Iterator[bytes]) -> ChannelStream:
+        """Opens a stream; `requests` is iterated on a thread of the channel.
+
+        Raises:
+            CallFailed: It could not be opened.
+        """
+        ...
+
+    def close(self) -> None:
+        """Ends all calls at once."""
         ...
 
 

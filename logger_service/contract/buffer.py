@@ -25,20 +25,52 @@ ROW_NAMES_BYTES = 1 << 18
 _KNOWN_NAMES_LIMIT = 1 << 16
 
 
+class KnownColumns:
+    """Names of rows that were checked once, by the row. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._by_names: dict[tuple[str, ...], list[Columns]] = {}
+        self._count = 0
+
+    def columns(self, names: tuple[str, ...]) -> list[Columns]:
+        """Returns the names of a row as columns, in several parts if there are many, after checking them.
+
+        Raises:
+            TypeError, ValueError: One of the names is not a name, or stands twice.
+        """
+        known = self._by_names.get(names)
+        if known is not None:
+            return known
+        checked = tuple(map(check_name, names))
+        if len(set(checked)) != len(checked):
+            repeated = next(name for name in checked if checked.count(name) > 1)
+            raise ValueError(f"the name {repeated!r} stands twice in one row")
+        exact = set(map(type, names)) == {str}  # Then the caller's own tuple is kept: it may well come again.
+        columns = [Columns(part) for part in _split(names if exact else checked)]
+        if self._count + len(names) > _KNOWN_NAMES_LIMIT:
+            self._by_names.clear()
+            self._count = 0
+        self._by_names[names] = columns
+        self._count += len(names)
+        return columns
+
+
 class RecordBuffer:
     """Collects what is logged. Not thread-safe: its owner locks.
 
-    Every `add_*` takes all or, where it raises, nothing.
+    Every `add_*` takes all or, where it raises, nothing. Of a row that Ctrl-C interrupts a part may stay; what was
+    added before it stays as it was.
+
+    Args:
+        known: Names that were checked before.
 
     Attributes:
         size_bytes: About how many bytes the content has on the wire, and not less; with what holds values that are
             late.
     """
 
-    def __init__(self) -> None:
-        self.size_bytes = 0
-        self._known_columns: dict[tuple[str, ...], list[Columns]] = {}
-        self._known_count = 0
+    def __init__(self, known: KnownColumns | None = None) -> None:
+        self._known = known or KnownColumns()
         self._clear()
 
     @property
@@ -58,13 +90,17 @@ class RecordBuffer:
             TypeError, ValueError: `name` is not a name.
         """
         group = self._open_scalars.get(name)
-        if group is None or group.automatic is not (step is None):
-            group = self._group(self._columns((name,))[0], step is None)
-        if step is not None:
-            group.steps.append(step)
-        group.times.append(time_ns)
-        group.values.append(value)
-        self.size_bytes += group.row_bytes
+        try:
+            if group is None or group.automatic is not (step is None):
+                group = self._group(self._known.columns((name,))[0], step is None)
+            if step is not None:
+                group.steps.append(step)
+            group.times.append(time_ns)
+            group.values.append(value)
+            self.size_bytes += group.row_bytes
+        except BaseException:
+            self._mend()
+            raise
 
     def add_row(
         self,
@@ -92,11 +128,15 @@ class RecordBuffer:
         if group is None or group.automatic is not (step is None) or texts or late or len(values) != len(names):
             self._add_row_slowly(names, values, step, time_ns, texts, late)
             return
-        if step is not None:
-            group.steps.append(step)
-        group.times.append(time_ns)
-        group.values += values
-        self.size_bytes += group.row_bytes
+        try:
+            if step is not None:
+                group.steps.append(step)
+            group.times.append(time_ns)
+            group.values += values
+            self.size_bytes += group.row_bytes
+        except BaseException:
+            self._mend()
+            raise
 
     def add_record(self, record: records_pb2.Record, size: int) -> None:
         """Adds a record of another kind.
@@ -113,11 +153,20 @@ class RecordBuffer:
         """What it waits for."""
         return [late for item in self._items if isinstance(item, Group) for _, late, _ in item.late]
 
-    def take(self) -> Taken:
-        """Returns the content, in an order that holds for each name, and is empty from then on.
+    @property
+    def content(self) -> Taken:
+        """The content, in an order that holds for each name.
 
         Before it is encoded, `groups.settle` must have filled in what is late.
         """
+        return self._items
+
+    def following(self) -> RecordBuffer:
+        """Returns an empty buffer to take what comes once this one's content was taken."""
+        return RecordBuffer(self._known)
+
+    def take(self) -> Taken:
+        """Returns the content, and is empty from then on."""
         items = self._items
         self._clear()
         return items
@@ -131,6 +180,13 @@ class RecordBuffer:
         self._open_by_identity: dict[int, Group] = {}
         self._open_names: dict[str, Group] = {}
 
+    def _mend(self) -> None:
+        """After a call that did not come to its end: cuts what it began, and has the next one open groups anew."""
+        for item in self._items:
+            if isinstance(item, Group):
+                item.cut()
+        self._open_scalars, self._open_rows, self._open_by_identity, self._open_names = {}, {}, {}, {}
+
     def _add_row_slowly(
         self,
         names: tuple[str, ...],
@@ -143,20 +199,24 @@ class RecordBuffer:
         """What `add_row` does where the group is not at hand. Checks everything before it adds anything."""
         if len(names) != len(values):
             raise ValueError(f"{len(names)} names with {len(values)} values")
-        parts = self._columns(names)
+        parts = self._known.columns(names)
         records = [text_record(name, text, step, time_ns) for name, text in texts]
         begin = 0
-        for part in parts:
-            group = self._group(part, step is None)
-            end = begin + len(part.names)
-            if late is not None:
-                group.late.append((len(group.times), late, begin))
-            if step is not None:
-                group.steps.append(step)
-            group.times.append(time_ns)
-            group.values += values[begin:end]
-            self.size_bytes += group.row_bytes
-            begin = end
+        try:
+            for part in parts:
+                group = self._group(part, step is None)
+                end = begin + len(part.names)
+                if late is not None:
+                    group.late.append((len(group.times), late, begin))
+                if step is not None:
+                    group.steps.append(step)
+                group.times.append(time_ns)
+                group.values += values[begin:end]
+                self.size_bytes += group.row_bytes
+                begin = end
+        except BaseException:
+            self._mend()
+            raise
         if late is not None:
             self.size_bytes += late.size_bytes
         for record in records:
@@ -190,24 +250,6 @@ class RecordBuffer:
         del self._open_by_identity[id(group.names)]
         if len(group.names) == 1:
             del self._open_scalars[group.names[0]]
-
-    def _columns(self, names: tuple[str, ...]) -> list[Columns]:
-        """Returns the names of a row as columns, in several parts if there are many, after checking them."""
-        known = self._known_columns.get(names)
-        if known is not None:
-            return known
-        checked = tuple(map(check_name, names))
-        if len(set(checked)) != len(checked):
-            repeated = next(name for name in checked if checked.count(name) > 1)
-            raise ValueError(f"the name {repeated!r} stands twice in one row")
-        exact = set(map(type, names)) == {str}  # Then the caller's own tuple is kept: it may well come again.
-        columns = [Columns(part) for part in _split(names if exact else checked)]
-        if self._known_count + len(names) > _KNOWN_NAMES_LIMIT:
-            self._known_columns.clear()
-            self._known_count = 0
-        self._known_columns[names] = columns
-        self._known_count += len(names)
-        return columns
 
 
 def _split(names: tuple[str, ...]) -> list[tuple[str, ...]]:

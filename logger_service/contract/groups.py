@@ -70,6 +70,16 @@ class Group:
         self.row_bytes = columns.row_bytes
         self.late: list[tuple[int, Late, int]] = []
 
+    def cut(self) -> None:
+        """Cuts off a row that was not added whole."""
+        columns = len(self.names)
+        rows = min(len(self.times), len(self.values) // columns)
+        if not self.automatic:
+            rows = min(rows, len(self.steps))
+            del self.steps[rows:]
+        del self.times[rows:], self.values[rows * columns :]
+        self.late = [late for late in self.late if late[0] < rows]
+
     def settle(self) -> list[str]:
         """Waits for what is late, fills it in, and removes the rows for which it never comes.
 

@@ -1,8 +1,7 @@
-"""Loggers and processes: how they end, how they are started, and where they may not be used."""
+"""Loggers and processes: how they end, and workers that are given one."""
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import signal
@@ -90,7 +89,7 @@ def log_as_worker(logger, number: int) -> None:
     logger.log_scalar(f"worker/{number}", number, 0)
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
 def test_workers_with_a_pickled_client_deliver_though_they_do_not_flush(server, connect, method):
     context = multiprocessing.get_context(method)
     logger = connect(server)
@@ -105,93 +104,6 @@ def test_workers_with_a_pickled_client_deliver_though_they_do_not_flush(server, 
     assert connect(server).flush().accepted == 3
     assert scalars(server) == {"owner": [(0, 1.0)], "worker/0": [(0, 0.0)], "worker/1": [(0, 1.0)]}
     assert sorted(status_of_writers(server)) == ["finished", "finished", "writing"]
-
-
-FORK = """
-import json, os, threading
-
-def use(what):
-    try:
-        what()
-    except RuntimeError as error:
-        return str(error)
-
-def child():
-    worker = pickle.loads(pickle.dumps(logger.client()))
-    said = [
-        use(lambda: logger.log_scalar("x", -1.0)),
-        use(lambda: logger.log_metrics({"x": -1.0})),
-        use(lambda: logger.client().log_str("t", "text")),
-        use(logger.flush),
-        use(lambda: worker.log_scalar("x", -1.0)),
-        use(lambda: GrpcLogger("other", sys.argv[1])),
-    ]
-    print(json.dumps([said, logger.is_alive]), flush=True)
-    logger.shutdown()
-
-import pickle
-"""
-
-
-@pytest.mark.parametrize("ending", ["os._exit(0)", "sys.exit(0)"])
-def test_a_forked_child_is_told_and_ends_and_its_parent_goes_on(server, connect, run_python, ending):
-    code = f"""
-logger.log_scalar("x", 0.0)
-pid = os.fork()
-if not pid:
-    child()
-    {ending}
-assert os.waitpid(pid, 0)[1] == 0
-logger.log_scalar("x", 1.0)
-"""
-    done = run_python(START + FORK + code, server.address)
-    said, alive = json.loads(done.stdout)
-    assert alive is False
-    assert all("cannot be used in a forked child" in message for message in said)
-    connect(server).flush()
-    assert scalars(server) == {"x": [(0, 0.0), (1, 1.0)]}
-
-
-def test_forks_while_the_stream_is_busy(server, connect, run_python):
-    code = """
-ended = threading.Event()
-
-def work():
-    step = 0
-    while not ended.is_set() or step < 10_000:
-        logger.log_scalar("x", step, step)
-        step += 1
-    print(step)
-
-worker = threading.Thread(target=work)
-worker.start()
-for _ in range(20):
-    pid = os.fork()
-    if not pid:
-        os._exit(0 if "forked child" in use(lambda: logger.log_scalar("y", 1.0)) else 1)
-    assert os.waitpid(pid, 0)[1] == 0
-ended.set()
-worker.join()
-"""
-    done = run_python(START + FORK + code, server.address)
-    connect(server).flush()
-    assert scalars(server) == expected(int(done.stdout))
-
-
-def test_a_logger_may_be_made_in_a_forked_child_whose_parent_has_none(server, connect, run_python):
-    code = """
-import os, sys
-import logger_client.grpc_logger
-pid = os.fork()
-if not pid:
-    logger = logger_client.grpc_logger.GrpcLogger("run", sys.argv[1], connect_timeout=60)
-    logger.log_scalar("x", 1.0)
-    logger.shutdown()
-    os._exit(0)
-assert os.waitpid(pid, 0)[1] == 0
-"""
-    run_python(code, server.address)
-    assert scalars(server) == {"x": [(0, 1.0)]}
 
 
 def test_an_interrupt_ends_waiting_for_room(server, run_python):
@@ -214,6 +126,33 @@ except TimeoutError as error:
     first, second = done.stdout.splitlines()
     assert first == "interrupted"
     assert "1 batch with 1 point" in second
+
+
+def test_interrupts_amid_calls_leave_the_logger_usable(server, connect, run_python):
+    """As of Ctrl-C in a notebook, which ends a cell at any place of any call, and not the program."""
+    code = """
+import random, signal, sys
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+began = ended = 0
+for trial in range(300):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0005, 0.002))
+        while True:
+            began += 1
+            logger.log_scalar("x", 0.0)
+            ended += 1
+    except KeyboardInterrupt:
+        pass
+logger.flush()
+print(began, ended, flush=True)
+"""
+    done = run_python(START + code, server.address)
+    began, ended = map(int, done.stdout.split())
+    assert ended <= connect(server).flush().accepted <= began
+    assert "no connection" not in done.stderr
+    steps = [step for step, _ in scalars(server)["x"]]
+    assert steps == list(range(len(steps)))
+    assert ended <= len(steps) <= began
 
 
 def test_a_stopped_server_holds_nobody_up(server, run_python):

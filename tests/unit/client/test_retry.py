@@ -6,6 +6,7 @@ import pytest
 
 from logger_client.delivery.retry import Backoff, asked_delay_s, call_may_be_retried, stream_may_be_retried
 from logger_client.transports.base import CallFailed
+from logger_service.contract import status_details
 from logger_service.contract.errors import Reason, ServiceError
 
 RETRIED = {Reason.JOURNAL_FULL, Reason.JOURNAL_UNAVAILABLE, Reason.SHUTTING_DOWN, Reason.NOT_YET_APPLIED}
@@ -13,7 +14,7 @@ RETRIED = {Reason.JOURNAL_FULL, Reason.JOURNAL_UNAVAILABLE, Reason.SHUTTING_DOWN
 
 def refusal(reason: Reason) -> CallFailed:
     error = ServiceError(reason)
-    return CallFailed(error.code, error.message, error)
+    return CallFailed(error.code, error.message, status_details.encode(error))
 
 
 @pytest.mark.parametrize("reason", Reason)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 import struct
+import sys
+from collections.abc import Callable
+from types import FrameType
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from logger_service.contract import buffer as buffer_module
 from logger_service.contract.buffer import ROW_VALUES, RecordBuffer
 from logger_service.contract.groups import RECORD_VALUES, Group
 from logger_service.contract.wire import MAX_COLUMNS, batch_points, encode_records, points
@@ -169,3 +173,58 @@ def test_a_scalar_without_a_name_is_refused(name: str):
     with pytest.raises((TypeError, ValueError)):
         buffer.add_scalar(name, 1.0, None, 0)
     assert buffer.take() == []
+
+
+@pytest.mark.parametrize("step", [None, 1])
+@pytest.mark.parametrize("kind", ["scalar", "row", "another row"])
+def test_an_interrupt_at_any_line_of_a_call_leaves_what_was_added_before_and_later_whole(kind: str, step: int | None):
+    """As Ctrl-C, which may come at any of them."""
+
+    def add(buffer: RecordBuffer, value: float, names: tuple[str, ...] = ("a", "b")) -> None:
+        if kind == "scalar":
+            buffer.add_scalar("a", value, step, 0)
+        else:
+            buffer.add_row(names, [value, -value], step, 0)
+
+    interrupted_names = ("b", "c") if kind == "another row" else ("a", "b")
+    at = 0
+    was_interrupted = True
+    while was_interrupted:
+        buffer = RecordBuffer()
+        add(buffer, 1.0)
+        at += 1
+        was_interrupted = interrupt_at_line(at, lambda buffer=buffer: add(buffer, 2.0, interrupted_names))
+        add(buffer, 3.0)
+        found = scalars(encode_records(buffer.take()))
+        whole = {name: [value for _, value in points] for name, points in found.items()}
+        for name, sign in (("a", 1.0),) if kind == "scalar" else (("a", 1.0), ("b", -1.0)):
+            assert [value for value in whole[name] if abs(value) != 2.0] == [sign, 3 * sign]
+            assert len(whole[name]) <= 3
+            assert all(given == step for given, _ in found[name])
+    assert at > 5
+
+
+def interrupt_at_line(number: int, call: Callable[[], None]) -> bool:
+    """Calls, and interrupts the call at the so manieth line of the buffer; returns whether there is such a line."""
+    left = number
+
+    def trace(frame: FrameType, event: str, _: object) -> object:
+        nonlocal left
+        if frame.f_code.co_filename != buffer_module.__file__ or frame.f_code.co_name == "_mend":
+            return None
+        if event == "line":
+            left -= 1
+            if left == 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False

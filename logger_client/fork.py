@@ -1,0 +1,59 @@
+"""Forked children: what makes itself anew there, and whether gRPC may be used.
+
+gRPC does not survive a fork: its threads are not there, its locks may be held for ever. So what a child inherited of it
+is kept, untouched, until the child ends, and the child sends through a relay (see `transports.relay`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from typing import Protocol
+
+
+class Inherited(Protocol):
+    """What has to begin anew in a forked child."""
+
+    def begin_in_child(self) -> None:
+        """Called in the child, where no other thread runs and any lock may be held for ever."""
+
+
+class _State:
+    """What this process knows of its ancestors."""
+
+    def __init__(self) -> None:
+        self.grpc_is_inherited = False
+        self.kept: list[object] = []
+
+
+_state = _State()
+_watched: weakref.WeakSet[Inherited] = weakref.WeakSet()
+
+
+def watch(inherited: Inherited) -> None:
+    """Has `begin_in_child` called in each child that is forked while the object lives."""
+    _watched.add(inherited)
+
+
+def keep(inherited: object) -> None:
+    """Keeps what a child inherited from being released, which might touch gRPC."""
+    _state.kept.append(inherited)
+
+
+def grpc_is_inherited() -> bool:
+    """Whether gRPC was loaded when this process, or one of its ancestors, was forked.
+
+    Whoever loaded it may have used it, and there is no telling from here.
+    """
+    return _state.grpc_is_inherited
+
+
+def _after_in_child() -> None:
+    _state.grpc_is_inherited = _state.grpc_is_inherited or "grpc._cython.cygrpc" in sys.modules
+    for inherited in list(_watched):
+        inherited.begin_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_in_child)
