@@ -7,14 +7,18 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.leftovers import find_leftovers, mark_descendants
 from tests.support.server import ServerProcess
 
-ALLOWED_SKIPS: tuple[str, ...] = ()
-"""What CI may skip: beginnings of node ids."""
+if TYPE_CHECKING:
+    from tests.support.standin_device import StandinDevices
+
+ALLOWED_SKIPS: tuple[str, ...] = ("tests/cuda/",)
+"""What CI may skip, by the beginnings of node ids: what needs a GPU, where there is none. Stand-ins are never skipped."""
 
 
 def pytest_configure() -> None:
@@ -75,6 +79,16 @@ def start_server(tmp_path: Path, data_dir: Path) -> Iterator[Callable[..., Serve
 def server(start_server: Callable[..., ServerProcess]) -> ServerProcess:
     """A server with the default options on an empty data directory."""
     return start_server()
+
+
+@pytest.fixture
+def devices(monkeypatch: pytest.MonkeyPatch) -> StandinDevices:
+    """Devices that stand in for CUDA's."""
+    from tests.support.standin_device import StandinDevices  # It loads torch, which few tests need.
+
+    devices = StandinDevices()
+    devices.install(monkeypatch)
+    return devices
 
 
 @pytest.fixture

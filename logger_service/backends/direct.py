@@ -186,7 +186,7 @@ class DirectSink:
         self._failing = False
 
     def _await_late(self) -> None:
-        """Waits for values that are late while nothing depends on it: no lock is held, and the rows are in the buffer.
+        """Waits for values that are late while no call and no other process has to wait too, and the rows are kept.
 
         Should they never come, settling says so.
         """

@@ -37,5 +37,6 @@ def record_event(device: Any) -> Any:
 def pin(size: int) -> Any:
     """Returns so many bytes of host memory that a device writes to directly, as a tensor."""
     torch: Any = sys.modules["torch"]
-    # Said explicitly: the default device may be another one.
-    return torch.empty(size, dtype=torch.uint8, device="cpu", pin_memory=True)
+    # The default device may be another one, and what is made in inference mode could be written to in no other.
+    with torch.inference_mode(False):
+        return torch.empty(size, dtype=torch.uint8, device="cpu", pin_memory=True)

@@ -97,7 +97,7 @@ def _join(members: list[Any], plain_dtype: Any) -> Any:
     torch: Any = sys.modules["torch"]
     members = [tensors.dense(member) for member in members]
     if plain_dtype is not None:
-        members = [member.contiguous().view(plain_dtype) for member in members]
+        members = [member.view(plain_dtype) for member in members]
     if any(member.dim() for member in members):
         return torch.cat([member.reshape(-1) for member in members])
     return torch.stack(members)

@@ -85,7 +85,7 @@ class Reading:
         if kind is Kind.TENSOR:
             count = value.numel()
             _refuse_long(count)
-            if not value.is_cpu:
+            if not value.is_cpu and not tensors.is_distributed(value):
                 return self._await(container, key, value, count)
             container[key], elements = tensors.read(value)
         elif kind is Kind.ARRAY:

@@ -27,6 +27,12 @@ def is_collection(value: Any) -> bool:
     return is_tensor_collection is not None and bool(is_tensor_collection(value)) and not is_wrapped(value)
 
 
+def is_distributed(value: Any) -> bool:
+    """Whether a tensor is a DTensor, whose parts lie on several devices: it has no bytes of its own to copy."""
+    distributed = getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
+    return distributed is not None and isinstance(value, distributed)
+
+
 def plain_entries(metrics: Any) -> dict[str, Any] | None:
     """Returns the entries of a plain TensorDict as they are, or None if it is another collection.
 
@@ -73,7 +79,7 @@ def read(value: Any) -> tuple[Any, list[Any]]:
             return number, [number]
         strided = dense(value.detach())
         return strided.tolist(), strided.reshape(-1).tolist()
-    except (RuntimeError, NotImplementedError) as error:
+    except RuntimeError as error:
         if not value.is_cpu:  # It may well be the device's.
             raise
         raise TypeError(f"it is a tensor that cannot be read ({error})") from error
@@ -108,6 +114,6 @@ def _is_real(dtype: Any) -> bool:
         return False
     try:
         torch.empty(1, dtype=dtype, device="cpu").tolist()
-    except (RuntimeError, NotImplementedError):
+    except RuntimeError:
         return False
     return True
