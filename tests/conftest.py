@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.support.standin_device import StandinDevices
 
 ALLOWED_SKIPS: tuple[str, ...] = ("tests/cuda/",)
-"""What CI may skip, by the beginnings of node ids: what needs a GPU, where there is none. Stand-ins are never skipped."""
+"""What CI may skip, by the beginnings of node ids: what needs a GPU, where there is none."""
 
 
 def pytest_configure() -> None:

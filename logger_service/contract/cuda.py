@@ -7,6 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 
+def is_in_use() -> bool:
+    """Whether there can be CUDA tensors."""
+    return bool(sys.modules["torch"].cuda.is_initialized())
+
+
 def refuse_capture(devices: Iterable[Any]) -> None:
     """Does nothing, unless a graph is being captured: then no value exists that could be copied.
 

@@ -25,6 +25,8 @@ in the first and the third: the content of tensors on devices."""
 
 _REMEMBERED_NAMES = 1 << 16
 _FLOATS = {float}
+# Looked up once, as in `elements`.
+_TEXT, _NONE = Kind.TEXT, Kind.NONE
 
 
 class Sanitizer:
@@ -138,24 +140,23 @@ class Sanitizer:
         leaves, kinds = flatten(metrics, keys_sep, self.prefixed)
         texts: list[tuple[str, str]] = []
         returned: dict[str, Any] = dict.fromkeys(leaves)
-        numbers = leaves
         if Kind.TEXT in kinds or Kind.NONE in kinds:
-            numbers = leaves.copy()
+            numbers = []
             for (name, leaf), kind in zip(leaves.items(), kinds, strict=True):
-                if kind is Kind.TEXT or kind is Kind.NONE:
-                    del numbers[name]
-                if kind is Kind.TEXT:
+                if kind is _TEXT:
                     returned[name] = text = str.__str__(leaf)
                     texts.append((check_name(name), text))
-        quick = self._quick(numbers, self._row) if numbers else None
+                elif kind is not _NONE:
+                    numbers.append((name, leaf, kind))
+            leaves, kinds = {name: leaf for name, leaf, _ in numbers}, [kind for *_, kind in numbers]
+        quick = self._quick(leaves, self._row) if leaves else None
         if quick is not None:
             content, names, values, *_ = quick
             returned.update(content)
             return returned, names, values, texts, None
         reading = Reading(returned)
         for (name, leaf), kind in zip(leaves.items(), kinds, strict=True):
-            if kind is not Kind.TEXT and kind is not Kind.NONE:
-                reading.add(name, leaf, kind)
+            reading.add(name, leaf, kind)
         row = tuple(reading.names)
         if reading.has_lists:  # Names of elements may be names of others too.
             _refuse_repeated(row)

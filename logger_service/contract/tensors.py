@@ -57,7 +57,7 @@ def check(value: Any) -> None:
     if value.is_nested:
         raise TypeError("it is a nested tensor")
     if not _is_real(value.dtype):
-        raise TypeError(f"it is a tensor of {value.dtype}")
+        raise _no_numbers(value)
 
 
 def read(value: Any) -> tuple[Any, list[Any]]:
@@ -70,19 +70,28 @@ def read(value: Any) -> tuple[Any, list[Any]]:
         TypeError: It holds what is not a real number, or in a form that cannot be read.
         RuntimeError: It is a CUDA tensor, and a CUDA graph is being captured, or the device failed.
     """
-    check(value)
-    if value.is_cuda:
-        cuda.refuse_capture([value.device])
+    if not value.is_cpu:
+        check(value)
+        if value.is_cuda:
+            cuda.refuse_capture([value.device])
+    elif not _is_real(value.dtype):
+        raise _no_numbers(value)
     try:
         if value.numel() == 1:
             number = value.item()
             return number, [number]
+        check(value)
         strided = dense(value.detach())
         return strided.tolist(), strided.reshape(-1).tolist()
     except RuntimeError as error:
         if not value.is_cpu:  # It may well be the device's.
             raise
-        raise TypeError(f"it is a tensor that cannot be read ({error})") from error
+        reason = str(error).partition("\n")[0]
+        raise TypeError(f"it is a tensor that cannot be read ({reason})") from error
+
+
+def _no_numbers(value: Any) -> TypeError:
+    return TypeError(f"it is a tensor of {value.dtype}")
 
 
 def dense(value: Any) -> Any:

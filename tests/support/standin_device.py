@@ -85,6 +85,7 @@ class StandinDevices:
                 devices._wait(*self.at)
 
         monkeypatch.setattr(torch.cuda, "Event", Event)
+        monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
         monkeypatch.setattr(torch.cuda, "device", self._switch)
         monkeypatch.setattr(torch.cuda, "current_stream", str)
         monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: self.current in self.capturing)

@@ -139,11 +139,12 @@ def test_a_device_that_fails_takes_no_other_row_along(devices, logger, step):
     logger.log_metrics({"a": 2.5, "b": 3}, step)
     also_lost = logger.log_metrics({"c": devices.tensor(2, "cuda:1"), "d": 1.0}, step, defer=True)
     logger.log_metrics({"a": 3.5, "b": 4}, step)
+    logger.log_metrics({"a": devices.tensor(4.5, "cuda:1"), "b": 5}, step, defer=True)
     assert scalars(logger.sink.take()) == {
         "a": [(step, 0.5), (step, 2.5), (step, 3.5)],
         "b": [(step, 1.0), (step, 3.0), (step, 4.0)],
     }
-    assert logger.sink.lost == {"values did not arrive from their device: CUDA error: an illegal access on cuda:1": 4}
+    assert logger.sink.lost == {"values did not arrive from their device: CUDA error: an illegal access on cuda:1": 6}
     assert dict(kept) == {"a": 0.5, "b": 1}
     for _ in range(2):
         for metrics, name in ((lost, "a"), (lost, "b"), (also_lost, "c")):
@@ -151,7 +152,7 @@ def test_a_device_that_fails_takes_no_other_row_along(devices, logger, step):
                 metrics[name]
     assert also_lost["d"] == 1.0
     assert list(lost) == ["a", "b"]
-    assert devices.waits["cuda:1"] == 2
+    assert devices.waits["cuda:1"] == 3
 
 
 def test_a_row_of_many_parts_comes_or_goes_whole(devices, logger):
