@@ -1,8 +1,9 @@
 """Writes what is logged in the process that logs, without a host: the sink of direct loggers.
 
-`log_*` appends to memory. A thread writes what is there every second, or as soon as there is enough of it; flushing,
-shutting down and the end of the interpreter write it too. Several processes may log to one run: forked ones, copies, or
-loggers that follow one another; each writes whole batches, under a lock.
+`log_*` appends to memory. A thread writes what is there every second, or as soon as there is enough of it, and when
+somebody flushes, shuts down or ends the interpreter, who waits for it: so Ctrl-C ends the waiting, and leaves nothing
+half written. Several processes may log to one run: forked ones, copies, or loggers that follow one another; each writes
+whole batches, under a lock.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -36,6 +38,8 @@ WRITE_BYTES = 64 << 10
 MOST_BYTES = 1 << 20
 """With so much in memory, because the disk is slow or full, a call that logs writes itself, or raises."""
 
+_INTERRUPTED = "a handler used the logger while it had interrupted a call of the same logger"
+
 _log = logging.getLogger(__name__)
 
 
@@ -49,6 +53,29 @@ class DirectBackend(Backend, Protocol):
 
 OpenBackend = Callable[["Mapping[str, int] | None", "Mapping[str, Any]"], DirectBackend]
 """Opens a backend with committed lengths and state."""
+
+
+class _Errand:
+    """Something that the thread does for another one.
+
+    Attributes:
+        done: Set once it is done.
+        error: What it raised.
+    """
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self.done = threading.Event()
+        self.error: Exception | None = None
+        self._work = work
+
+    def run(self, lock: threading.RLock) -> None:
+        """Does it."""
+        try:
+            with lock:
+                self._work()
+        except Exception as error:
+            self.error = error
+        self.done.set()
 
 
 class DirectSink:
@@ -74,6 +101,7 @@ class DirectSink:
         self._unwritten = False
         self._failing = False
         self._ended = False
+        self._finished = False
         self._prepare()
         _SINKS.add(self)
 
@@ -82,9 +110,13 @@ class DirectSink:
         if self._buffer.size_bytes >= WRITE_BYTES or not self._started:
             self._make_room()
         with self._lock:
-            if self._ended:
-                raise LoggerClosedError
-            self._buffer.add_scalar(name, value, step, time.time_ns())
+            if self._in_call or self._ended:
+                raise self._refusal()
+            self._in_call = True
+            try:
+                self._buffer.add_scalar(name, value, step, time.time_ns())
+            finally:
+                self._in_call = False
 
     def add_row(
         self,
@@ -98,18 +130,26 @@ class DirectSink:
         if self._buffer.size_bytes >= WRITE_BYTES or not self._started:
             self._make_room()
         with self._lock:
-            if self._ended:
-                raise LoggerClosedError
-            self._buffer.add_row(names, values, step, time.time_ns(), texts, late)
+            if self._in_call or self._ended:
+                raise self._refusal()
+            self._in_call = True
+            try:
+                self._buffer.add_row(names, values, step, time.time_ns(), texts, late)
+            finally:
+                self._in_call = False
 
     def add_record(self, record: records_pb2.Record) -> None:
         """Takes a record of another kind."""
         if self._buffer.size_bytes >= WRITE_BYTES or not self._started:
             self._make_room()
         with self._lock:
-            if self._ended:
-                raise LoggerClosedError
-            self._buffer.add_record(record, record.ByteSize())
+            if self._in_call or self._ended:
+                raise self._refusal()
+            self._in_call = True
+            try:
+                self._buffer.add_record(record, record.ByteSize())
+            finally:
+                self._in_call = False
 
     def flush(self) -> None:
         """Writes all that was taken.
@@ -118,11 +158,8 @@ class DirectSink:
             OSError: It could not be written. It is kept, and written when that is possible.
             DeliveryError: The backend has refused something since this was last raised.
         """
-        with self._writing:
-            self._write()
-            if self._refused:
-                refused, self._refused = self._refused, []
-                raise DeliveryError("not everything was written: " + "; ".join(dict.fromkeys(refused)))
+        self._have_done(self._write)
+        self._raise_refused()
 
     def shutdown(self) -> None:
         """Writes and fsyncs all that was taken, notes where the files are, and closes them. Nothing may be added then.
@@ -131,27 +168,39 @@ class DirectSink:
             DeliveryError: Not everything was written. The sink has ended nevertheless.
         """
         with self._lock:
-            if self._ended:
-                return
             self._ended = True
-        self._wake.set()
-        atexit.unregister(self._at_exit)
         try:
-            with self._writing:
-                self._finish()
+            self._have_done(self._finish)
         except OSError as error:
             raise DeliveryError(f"what was logged last could not be written: {error.strerror or error}") from error
+        finally:
+            if self._finished:  # Not if Ctrl-C came first: then the end of the process waits for the thread.
+                atexit.unregister(self._at_exit)
+        self._raise_refused()
 
     def _finish(self) -> None:
+        if self._finished:
+            return
         try:
-            self.flush()
+            self._write()
         finally:
+            self._finished = True
             try:
                 with self._run_lock:
                     self._state.save(self._backend.checkpoint(), self._steps)
             finally:
                 self._backend.close()
                 self._run_lock.close()
+
+    def _raise_refused(self) -> None:
+        with self._writing:
+            refused, self._refused = self._refused, []
+        if refused:
+            raise DeliveryError("not everything was written: " + "; ".join(dict.fromkeys(refused)))
+
+    def _refusal(self) -> Exception:
+        """Why a call cannot be taken. The lock is reentrant: the call in progress is one of this very thread."""
+        return RuntimeError(_INTERRUPTED) if self._in_call else LoggerClosedError()
 
     # Writing
 
@@ -160,8 +209,7 @@ class DirectSink:
         if not self._started:
             self._start()
         if self._buffer.size_bytes >= MOST_BYTES:
-            with self._writing:
-                self._write()
+            self._have_done(self._write)
         elif self._buffer.size_bytes >= WRITE_BYTES and not self._wake.is_set():
             self._wake.set()
 
@@ -196,32 +244,66 @@ class DirectSink:
             with contextlib.suppress(RuntimeError):
                 values.wait()
 
+    def _have_done(self, work: Callable[[], None]) -> None:
+        """Has the thread do something, and waits until it is done.
+
+        Raises:
+            RuntimeError: This is a handler that interrupted a call.
+            Exception: What it raised.
+        """
+        thread = self._thread
+        with self._lock:
+            if self._in_call:  # The thread would wait for what that call holds.
+                raise RuntimeError(_INTERRUPTED)
+        if thread is None or thread is threading.current_thread():
+            with self._writing:
+                work()
+            return
+        errand = _Errand(work)
+        self._errands.append(errand)
+        self._wake.set()
+        while not errand.done.wait(WRITE_AFTER_S) and thread.is_alive():
+            pass
+        if not errand.done.is_set():  # The thread had ended before.
+            errand.run(self._writing)
+        if errand.error is not None:
+            raise errand.error
+
     def _run(self, wake: threading.Event) -> None:
-        """What the thread does: writes from time to time, until the sink has ended."""
-        while not self._ended:
+        """What the thread does: errands, and writing from time to time, until the sink has ended."""
+        while not self._finished:
             wake.wait(WRITE_AFTER_S)
             wake.clear()
-            if not self._buffer.size_bytes and not self._unwritten:
-                continue
-            with self._writing:
-                if self._ended:
-                    return
-                try:
-                    self._write()
-                except Exception as error:  # The thread goes on; what it means, the next flush tells.
-                    if not self._failing:
-                        unforeseen = not isinstance(error, OSError)
-                        _log.error("what was logged cannot be written: %s", error, exc_info=unforeseen)
-                    self._failing = True
+            if self._errands:
+                self._errands.popleft().run(self._writing)
+                if self._errands:
+                    wake.set()
+            elif self._buffer.size_bytes or self._unwritten:
+                self._write_by_itself()
+
+    def _write_by_itself(self) -> None:
+        with self._writing:
+            if self._finished:
+                return
+            try:
+                self._write()
+            except Exception as error:  # The thread goes on; what it means, the next flush tells.
+                if not self._failing:
+                    unforeseen = not isinstance(error, OSError)
+                    _log.error("what was logged cannot be written: %s", error, exc_info=unforeseen)
+                self._failing = True
 
     # Processes
 
     def _prepare(self) -> None:
         """Makes what belongs to one process alone."""
         # Reentrant, as the handler of a signal may log, flush or fork on the thread that it interrupts.
+        self._in_call = False
         self._lock = threading.RLock()
         self._writing = threading.RLock()
         self._wake = threading.Event()
+        self._errands: deque[_Errand] = deque()
+        self._thread: threading.Thread | None = None
         self._started = False
 
     def _start(self) -> None:
@@ -229,9 +311,9 @@ class DirectSink:
         with self._writing:
             if self._started or self._ended:
                 return
+            self._thread = threading.Thread(target=self._run, args=(self._wake,), name="direct-logger", daemon=True)
+            self._thread.start()
             self._started = True
-            thread = threading.Thread(target=self._run, args=(self._wake,), name="direct-logger", daemon=True)
-            thread.start()
             atexit.register(self._at_exit)
             processes = sys.modules.get("multiprocessing.util")
             if processes is not None:  # Its forked workers end without running what atexit has.
