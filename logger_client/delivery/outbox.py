@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from logger_client.delivery.bell import Bell
 from logger_client.delivery.encoding import batch_request, finish_request
 from logger_client.delivery.failures import Failures, explain
 from logger_client.delivery.identity import new_writer_id
@@ -24,9 +25,8 @@ class Outbox:
     def __init__(self, failures: Failures, release: Callable[[int], None], max_bytes: int) -> None:
         self._failures = failures
         self._release = release
-        # Not `with` the condition, which is Python code: Ctrl-C in it would leave the lock held.
         self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
+        self._changed = Bell(self._lock)
         self._window = Window(max_bytes)
         self._told: set[tuple[int, str]] = set()
         self._stream: object | None = None
@@ -51,7 +51,7 @@ class Outbox:
         with self._lock:
             if not self.failure:
                 self._window.add(entry)
-                self._changed.notify_all()
+                self._changed.ring()
                 return
         self._give_up([entry], self.failure)
 
@@ -67,20 +67,26 @@ class Outbox:
         """The stream has ended; whoever waits in `next_request` for it is let go."""
         with self._lock:
             self._stream = None
-            self._changed.notify_all()
+            self._changed.ring()
 
     def next_request(self, stream: object) -> bytes | None:
         """Waits for the next thing to send on a welcomed stream; None: nothing more."""
-        with self._lock:
-            while self._stream is stream:
-                entry = self._window.next_to_send()
-                if entry is not None:
-                    return batch_request(entry, self._window.first_held)
-                if self._finishing and self._window.all_sent:
-                    self._stream = None
-                    return finish_request()
-                self._changed.wait()
-        return None
+        request: bytes | None = None
+
+        def found() -> bool:
+            nonlocal request
+            if self._stream is not stream:
+                return True
+            entry = self._window.next_to_send()
+            if entry is not None:
+                request = batch_request(entry, self._window.first_held)
+            elif self._finishing and self._window.all_sent:
+                self._stream = None
+                request = finish_request()
+            return request is not None
+
+        self._changed.wait_for(found)
+        return request
 
     # What comes from the host.
 
@@ -125,16 +131,15 @@ class Outbox:
         with self._lock:
             self.failure = why
             entries = self._window.clear()
-            self._changed.notify_all()
+            self._changed.ring()
         self._give_up(entries, why)
 
     # What its owner wants.
 
     def wait_acknowledged(self, ordinal: int, timeout_s: float | None) -> bool:
         """Waits until all that was sealed up to `ordinal` is acknowledged; also returns False if it never will be."""
-        with self._lock:
-            self._changed.wait_for(lambda: self._window.acknowledged_ordinal >= ordinal or self.is_done, timeout_s)
-            return self._window.acknowledged_ordinal >= ordinal
+        self._changed.wait_for(lambda: self._window.acknowledged_ordinal >= ordinal or self.is_done, timeout_s)
+        return self._window.acknowledged_ordinal >= ordinal
 
     def position(self) -> tuple[str, int]:
         """Returns the writer's id and the last sequence that it has used; 0: none."""
@@ -151,14 +156,14 @@ class Outbox:
         """Nothing will be added any more: once all is sent, says so to the host."""
         with self._lock:
             self._finishing = True
-            self._changed.notify_all()
+            self._changed.ring()
 
     def mark_finished(self) -> bool:
         """The host ended the stream as it should: returns whether that was because it has everything."""
         with self._lock:
             if self._finishing and not self._window.unacknowledged():
                 self.finished = True
-                self._changed.notify_all()
+                self._changed.ring()
             return self.finished
 
     def stop(self) -> None:
@@ -166,12 +171,11 @@ class Outbox:
         with self._lock:
             self.stopped = True
             self._stream = None
-            self._changed.notify_all()
+            self._changed.ring()
 
     def pause(self, seconds: float) -> None:
         """Waits, unless there is nothing left to do."""
-        with self._lock:
-            self._changed.wait_for(lambda: self.is_done, seconds)
+        self._changed.wait_for(lambda: self.is_done, seconds)
 
     # With the lock held.
 
@@ -196,7 +200,7 @@ class Outbox:
         if entries:
             self._release(sum(len(entry.records) for entry in entries))
             with self._lock:
-                self._changed.notify_all()
+                self._changed.ring()
 
     def _give_up(self, entries: list[Entry], why: str) -> None:
         for entry in entries:

@@ -39,8 +39,8 @@ does by Nagle's algorithm.
 """
 WARN_EVERY_S = 10.0
 """How often it is said that a buffer is full."""
-_LOOK_S = 0.5  # How long to wait for a lock that this thread seems to hold itself.
-_IDLE_S = 60.0  # How often a sleeping sender looks whether it was asked to end.
+_LOOK_S = 0.05  # How long to wait for a lock that this thread seems to hold itself.
+_IDLE_S = 5.0  # How often a sleeping sender looks by itself: Ctrl-C may have come between asking and waking it.
 _RECORD_BYTES = 64  # More than what a record of a text needs beside name and text.
 
 

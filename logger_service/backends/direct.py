@@ -12,11 +12,11 @@ import atexit
 import contextlib
 import logging
 import os
+import queue
 import sys
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -56,17 +56,16 @@ OpenBackend = Callable[["Mapping[str, int] | None", "Mapping[str, Any]"], Direct
 
 
 class _Errand:
-    """Something that the thread does for another one.
+    """Something that the thread does for another one, which Ctrl-C may take away from waiting.
 
-    Attributes:
-        done: Set once it is done.
-        error: What it raised.
+    Locks and queues of C alone are used for that: Ctrl-C within an `Event`, which is Python code, may leave it locked.
     """
 
     def __init__(self, work: Callable[[], None]) -> None:
-        self.done = threading.Event()
         self.error: Exception | None = None
         self._work = work
+        self._undone = threading.Lock()
+        self._undone.acquire()
 
     def run(self, lock: threading.RLock) -> None:
         """Does it."""
@@ -75,7 +74,11 @@ class _Errand:
                 self._work()
         except Exception as error:
             self.error = error
-        self.done.set()
+        self._undone.release()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Waits until it is done; returns whether it is. Not to be called again once it is."""
+        return self._undone.acquire(timeout=timeout_s)
 
 
 class DirectSink:
@@ -85,6 +88,12 @@ class DirectSink:
         run_dir: The run's directory; made if missing.
         open_backend: Opens the backend.
     """
+
+    _in_call: bool
+    """Whether a call that logs is in progress, which holds the lock."""
+    _is_asked: bool
+    """Whether the thread was asked to write, and has not begun."""
+    _started: bool
 
     def __init__(self, run_dir: str, open_backend: OpenBackend) -> None:
         os.makedirs(run_dir, exist_ok=True)
@@ -210,8 +219,9 @@ class DirectSink:
             self._start()
         if self._buffer.size_bytes >= MOST_BYTES:
             self._have_done(self._write)
-        elif self._buffer.size_bytes >= WRITE_BYTES and not self._wake.is_set():
-            self._wake.set()
+        elif self._buffer.size_bytes >= WRITE_BYTES and not self._is_asked:
+            self._is_asked = True
+            self._errands.put(None)
 
     def _write(self) -> None:
         """Writes what was taken; `_writing` is held."""
@@ -260,26 +270,26 @@ class DirectSink:
                 work()
             return
         errand = _Errand(work)
-        self._errands.append(errand)
-        self._wake.set()
-        while not errand.done.wait(WRITE_AFTER_S) and thread.is_alive():
-            pass
-        if not errand.done.is_set():  # The thread had ended before.
-            errand.run(self._writing)
+        self._errands.put(errand)
+        while not errand.wait(WRITE_AFTER_S):
+            if not thread.is_alive() and not errand.wait(0):  # It had ended before.
+                errand.run(self._writing)
         if errand.error is not None:
             raise errand.error
 
-    def _run(self, wake: threading.Event) -> None:
+    def _run(self, errands: queue.SimpleQueue[_Errand | None]) -> None:
         """What the thread does: errands, and writing from time to time, until the sink has ended."""
         while not self._finished:
-            wake.wait(WRITE_AFTER_S)
-            wake.clear()
-            if self._errands:
-                self._errands.popleft().run(self._writing)
-                if self._errands:
-                    wake.set()
-            elif self._buffer.size_bytes or self._unwritten:
-                self._write_by_itself()
+            try:
+                errand = errands.get(timeout=WRITE_AFTER_S)
+            except queue.Empty:
+                errand = None
+            if errand is not None:
+                errand.run(self._writing)
+            else:
+                self._is_asked = False
+                if self._buffer.size_bytes or self._unwritten:
+                    self._write_by_itself()
 
     def _write_by_itself(self) -> None:
         with self._writing:
@@ -301,8 +311,8 @@ class DirectSink:
         self._in_call = False
         self._lock = threading.RLock()
         self._writing = threading.RLock()
-        self._wake = threading.Event()
-        self._errands: deque[_Errand] = deque()
+        self._errands: queue.SimpleQueue[_Errand | None] = queue.SimpleQueue()
+        self._is_asked = False
         self._thread: threading.Thread | None = None
         self._started = False
 
@@ -311,7 +321,7 @@ class DirectSink:
         with self._writing:
             if self._started or self._ended:
                 return
-            self._thread = threading.Thread(target=self._run, args=(self._wake,), name="direct-logger", daemon=True)
+            self._thread = threading.Thread(target=self._run, args=(self._errands,), name="direct-logger", daemon=True)
             self._thread.start()
             self._started = True
             atexit.register(self._at_exit)

@@ -6,6 +6,9 @@ import functools
 import sys
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from logger_service.contract import cuda
 
 
@@ -88,6 +91,24 @@ def read(value: Any) -> tuple[Any, list[Any]]:
             raise
         reason = str(error).partition("\n")[0]
         raise TypeError(f"it is a tensor that cannot be read ({reason})") from error
+
+
+def as_array(value: Any) -> npt.NDArray[Any]:
+    """Returns the content of a tensor as an array, in place where it can be. Waits for its device.
+
+    Raises:
+        TypeError: It holds what is not a real number, or in a form that cannot be read.
+        RuntimeError: It is a CUDA tensor, and a CUDA graph is being captured, or the device failed.
+    """
+    check(value)
+    if value.is_cuda:
+        cuda.refuse_capture([value.device])
+    strided = dense(value.detach()).to("cpu").resolve_neg()
+    try:
+        array = strided.numpy()
+    except TypeError:  # NumPy has no such dtype; doubles hold what it holds.
+        array = strided.to(sys.modules["torch"].float64).numpy()
+    return np.asarray(array)
 
 
 def _no_numbers(value: Any) -> TypeError:

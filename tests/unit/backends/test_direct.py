@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import os
 import pickle
+import random
 import signal
 import subprocess
 import sys
@@ -18,6 +20,7 @@ import pytest
 from logger_service.backends import CSVLogger
 from logger_service.backends.direct import MOST_BYTES
 from logger_service.contract.errors import DeliveryError, LoggerClosedError
+from tests.support.run_files import read_csv_run
 
 
 def lines(root: Path, name: str = "a") -> list[str]:
@@ -323,3 +326,43 @@ def test_many_threads_lose_nothing(tmp_path: Path):
     shared = [line.split(",") for line in lines(tmp_path, "shared")]
     assert [int(step) for step, _ in shared] == list(range(20_000))
     assert sorted(value for _, value in shared) == sorted([f"{index}.0" for index in range(4)] * 5000)
+
+
+def test_an_interrupt_of_writing_loses_and_doubles_nothing(tmp_path: Path):
+    logger = CSVLogger("run", str(tmp_path))
+    began = ended = 0
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for _ in range(100):
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0005, 0.003))
+                while True:
+                    began += 1
+                    logger.log_scalar("x", 1.0)
+                    ended += 1
+                    logger.flush()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    logger.shutdown()
+    found = read_csv_run(tmp_path / "run").scalars["x"]
+    assert ended <= len(found) <= began
+    assert found == [(step, 1.0) for step in range(len(found))]
+
+
+def test_the_end_of_the_interpreter_goes_on_with_an_interrupted_shutdown(tmp_path: Path, run_python):
+    code = """
+import signal, sys
+from logger_service.backends import CSVLogger
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+logger = CSVLogger("run", sys.argv[1])
+for step in range(1_000):
+    logger.log_scalar("x", 1.0)
+try:
+    signal.setitimer(signal.ITIMER_REAL, 0.0002)
+    logger.shutdown()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    run_python(code, str(tmp_path))
+    assert read_csv_run(tmp_path / "run").scalars["x"] == [(step, 1.0) for step in range(1_000)]
