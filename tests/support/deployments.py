@@ -19,9 +19,6 @@ from tests.support.server import ServerProcess
 class Deployment(ABC):
     """Opens loggers and reads back what they wrote, whatever lies in between."""
 
-    picklable_clients: bool
-    """Whether `client()` can be sent to another process."""
-
     def __init__(self) -> None:
         self._opened: list[Any] = []
 
@@ -33,6 +30,10 @@ class Deployment(ABC):
 
     @abstractmethod
     def _open(self, exp_name: str, **arguments: Any) -> Any: ...
+
+    @abstractmethod
+    def opening(self, exp_name: str) -> str:
+        """Returns the code by which a program opens a logger for the run, as `logger`."""
 
     @abstractmethod
     def run_dir(self, exp_name: str) -> Path:
@@ -55,14 +56,18 @@ class Deployment(ABC):
 class DirectCsv(Deployment):
     """A `CSVLogger` in this process."""
 
-    picklable_clients = False
-
     def __init__(self, root: Path) -> None:
         super().__init__()
         self._log_dir = root / "direct"
 
     def _open(self, exp_name: str, **arguments: Any) -> Any:
         return CSVLogger(exp_name, log_dir=str(self._log_dir), **arguments)
+
+    def opening(self, exp_name: str) -> str:
+        return f"""
+from logger_service.backends import CSVLogger
+logger = CSVLogger({exp_name!r}, log_dir={str(self._log_dir)!r})
+"""
 
     def run_dir(self, exp_name: str) -> Path:
         return self._log_dir / exp_name
@@ -77,8 +82,6 @@ class DirectCsv(Deployment):
 class GrpcCsv(Deployment):
     """A `GrpcLogger` and a server that writes CSV."""
 
-    picklable_clients = True
-
     def __init__(self, root: Path) -> None:
         super().__init__()
         root.mkdir(exist_ok=True)
@@ -86,6 +89,12 @@ class GrpcCsv(Deployment):
 
     def _open(self, exp_name: str, **arguments: Any) -> Any:
         return GrpcLogger(exp_name, self.server.address, **arguments)
+
+    def opening(self, exp_name: str) -> str:
+        return f"""
+from logger_client import GrpcLogger
+logger = GrpcLogger({exp_name!r}, {self.server.address!r})
+"""
 
     def run_dir(self, exp_name: str) -> Path:
         return self.server.data_dir / "default" / exp_name
