@@ -112,7 +112,8 @@ class DirectSink:
         self._ended = False
         self._finished = False
         self._prepare()
-        _SINKS.add(self)
+        with _forking:  # Which goes through them.
+            _SINKS.add(self)
 
     def add_scalar(self, name: str, value: float, step: int | None) -> None:
         """Takes one value."""
@@ -362,25 +363,31 @@ def _end(sink: weakref.ref[DirectSink]) -> None:
 
 
 _SINKS: weakref.WeakSet[DirectSink] = weakref.WeakSet()
-_locked: list[DirectSink] = []
+_forking = threading.RLock()
+"""Held from before a fork until after it: several threads may fork at once, and each has to let go of what it locked."""
+_locked: list[list[DirectSink]] = []
+"""What the fork in progress has locked; more than one list only if a signal's handler forks while a fork begins."""
 
 
 def _before_fork() -> None:
-    _locked[:] = [sink for sink in _SINKS if not sink._ended]
-    for sink in _locked:
+    _forking.acquire()
+    sinks = [sink for sink in _SINKS if not sink._ended]
+    _locked.append(sinks)
+    for sink in sinks:
         sink._lock_for_fork()
 
 
 def _after_in_parent() -> None:
-    for sink in _locked:
+    for sink in _locked.pop():
         sink._unlock_after_fork()
-    _locked.clear()
+    _forking.release()
 
 
 def _after_in_child() -> None:
-    for sink in _locked:
+    global _forking
+    _forking = threading.RLock()
+    for sink in _locked.pop():
         sink._begin_in_child()
-    _locked.clear()
 
 
 os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

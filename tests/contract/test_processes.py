@@ -164,6 +164,50 @@ def main(logger):
     assert scalars == {f"child/{number}": rows for number in range(forks)}
 
 
+def test_several_threads_that_fork_at_once(run_program):
+    """Each fork lets go of what it held, so that the parent and the children go on."""
+    forks = sized(20, 100)
+    scalars = run_program(f"""
+import os, threading
+
+def main(logger):
+    forked, done = threading.Barrier(4), threading.Event()
+
+    def busy():  # Has the forks wait for what the logger is at.
+        while not done.wait(0.0001):
+            logger.log_metrics(dict.fromkeys(map(str, range(100)), 1.0))
+
+    def fork(number):
+        for count in range({forks}):
+            forked.wait(60)
+            pid = os.fork()
+            if not pid:
+                try:
+                    logger.log_scalar(f"child/{{number}}", count, count)
+                    logger.flush()
+                finally:
+                    os._exit(0)
+            logger.log_scalar(f"parent/{{number}}", count, count)
+            assert os.waitpid(pid, 0)[1] == 0
+
+    writing = threading.Thread(target=busy)
+    threads = [threading.Thread(target=fork, args=(number,)) for number in range(4)]
+    for thread in [writing, *threads]:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done.set()
+    writing.join()
+    logger.flush()
+""")
+    busy = [scalars.pop(str(number)) for number in range(100)]
+    assert busy == 100 * [counted(len(busy[0]))]
+    rows = [(step, float(step)) for step in range(forks)]
+    children = {name: sorted(scalars.pop(name)) for name in list(scalars) if name.startswith("child/")}
+    assert children == {f"child/{number}": rows for number in range(4)}
+    assert scalars == {f"parent/{number}": rows for number in range(4)}
+
+
 def test_eight_threads_on_one_logger(logger, read):
     ready = threading.Barrier(8)
 
