@@ -364,7 +364,7 @@ def _end(sink: weakref.ref[DirectSink]) -> None:
 
 _SINKS: weakref.WeakSet[DirectSink] = weakref.WeakSet()
 _forking = threading.RLock()
-"""Held from before a fork until after it: several threads may fork at once, and each has to let go of what it locked."""
+"""Held from before a fork until after it: several threads may fork at once, and each has to let go of its locks."""
 _locked: list[list[DirectSink]] = []
 """What the fork in progress has locked; more than one list only if a signal's handler forks while a fork begins."""
 
