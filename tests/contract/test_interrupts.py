@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import signal
 from collections.abc import Callable, Iterator
@@ -16,10 +15,12 @@ def interrupted() -> Iterator[Callable[[Callable[[], None]], None]]:
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
 
     def run(work: Callable[[], None]) -> None:
-        signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0005, 0.003))
-        with contextlib.suppress(KeyboardInterrupt):
+        try:  # Not `suppress`, whose own code would be interrupted too.
+            signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0005, 0.003))
             while True:
                 work()
+        except KeyboardInterrupt:
+            pass
 
     yield run
     signal.setitimer(signal.ITIMER_REAL, 0)
