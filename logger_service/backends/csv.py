@@ -2,6 +2,7 @@
 
 scalars/<name>.csv     a line `step,value` for each point
 texts/<name>.jsonl     a line {"step", "time_unix_nano", "value"} for each text
+histograms/<name>.jsonl  a line for each histogram (see `csv_histograms`)
 texts/hparams<N>.txt   `key: value` lines of each record of hyperparameters
 hparams.json           the same, typed: a list of all records
 videos/                made, as TorchRL makes it
@@ -11,7 +12,6 @@ videos/                made, as TorchRL makes it
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,8 +21,10 @@ import numpy.typing as npt
 from logger_service.backends.base import RECORD_KINDS, Checkpoint, Recovery
 from logger_service.backends.case_blind import is_case_blind
 from logger_service.backends.csv_format import format_rows
+from logger_service.backends.csv_histograms import histogram_line
 from logger_service.backends.csv_hparams import TEXT_KIND, HparamsFiles
 from logger_service.backends.files import AppendFile, FileKind, FileSet
+from logger_service.backends.json_text import json_line
 from logger_service.backends.times import TIMES_KIND, TIMES_PATH, TimesFile, read_definitions
 from logger_service.backends.tree import RunTree
 from logger_service.backends.whole import count_lines, whole_lines
@@ -31,17 +33,16 @@ from logger_service.contract.names import file_path, name_of
 from logger_service.contract.values import from_map
 from logger_service.v1 import records_pb2, run_service_pb2
 
-_SERVED = ("metrics", "text", "hparams")
-_PLACES = {"metrics": ("scalars/", ".csv"), "text": ("texts/", ".jsonl")}
+_SERVED = ("metrics", "histogram", "text", "hparams")
+_PLACES = {"metrics": ("scalars/", ".csv"), "text": ("texts/", ".jsonl"), "histogram": ("histograms/", ".jsonl")}
 """Where the file of a name is, by kind: what comes before and after its `file_path`."""
 _KINDS = (
     FileKind("scalars", "", ".csv", whole_lines),
     FileKind("texts", "", ".jsonl", whole_lines),
+    FileKind("histograms", "", ".jsonl", whole_lines),
     TEXT_KIND,
     TIMES_KIND,
 )
-_LINE_ENDS = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
-"""What some readers take for the end of a line, and JSON would leave as it is."""
 _CACHED_GROUPS = 1024
 
 
@@ -106,7 +107,11 @@ class CsvBackend:
                 if record.metrics.values:
                     rows.append(self._rows(record.metrics))
             elif kind == "text":
-                self._add_text(record.text)
+                text = record.text
+                line = {"step": text.step, "time_unix_nano": text.time_unix_nano, "value": text.text}
+                self._add_line(kind, text.name, json_line(line))
+            elif kind == "histogram":
+                self._add_line(kind, record.histogram.name, histogram_line(record.histogram))
             elif kind == "hparams":
                 try:
                     self._hparams.add(from_map(record.hparams.hparams))
@@ -204,13 +209,11 @@ class CsvBackend:
             for file, chunk in zip(group.files, chunks, strict=False):
                 append(file, chunk)
 
-    def _add_text(self, text: records_pb2.TextRecord) -> None:
-        file = self._file("text", text.name)
-        if self._name_told("text", file.path) is None:
-            self._times.define("text", (text.name,), [file])
-        line = {"step": text.step, "time_unix_nano": text.time_unix_nano, "value": text.text}
-        encoded = json.dumps(line, ensure_ascii=False, separators=(",", ":")).translate(_LINE_ENDS)
-        self._files.append(file, (encoded + "\n").encode())
+    def _add_line(self, kind: str, name: str, line: bytes) -> None:
+        file = self._file(kind, name)
+        if self._name_told(kind, file.path) is None:
+            self._times.define(kind, (name,), [file])
+        self._files.append(file, line)
 
     def _files_of(self, names: tuple[str, ...]) -> list[AppendFile]:
         files = self._by_names.get(names)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from logger_service.backends.files import FileKind, FileSet
+from logger_service.backends.json_text import dump_json
 from logger_service.backends.whole import whole_text
 
 HPARAMS_PATH = "hparams.json"
@@ -56,15 +56,15 @@ class HparamsFiles:
             OSError: It could not be written. May be called again.
         """
         if self._unwritten and not self._recovering:
-            self._files.tree.replace(HPARAMS_PATH, (_dumps(self._records, indent=2) + "\n").encode())
+            self._files.tree.replace(HPARAMS_PATH, (dump_json(self._records, indent=2) + "\n").encode())
             self._unwritten = False
 
     def end_recovery(self) -> bool:
         """Takes up records that the files hold beyond those that were added, and returns whether there were any."""
         self._recovering = False
         held = self._held()
-        expected = [_dumps(record) for record in self._records]
-        found = [_dumps(record) for record in held]
+        expected = [dump_json(record) for record in self._records]
+        found = [dump_json(record) for record in held]
         newer = len(found) > len(expected) and found[: len(expected)] == expected
         if newer:
             self._records = held
@@ -98,21 +98,3 @@ class HparamsFiles:
         finally:
             self._files.tree.rest()
         return held if isinstance(held, list) else []
-
-
-def _dumps(value: Any, indent: int | None = None) -> str:
-    return json.dumps(_json(value), indent=indent, sort_keys=True, ensure_ascii=False, allow_nan=False)
-
-
-def _json(value: Any) -> Any:
-    """Returns the value with texts for NaN and the infinities, for which JSON has no form, as protobuf's JSON has them.
-
-    Written as Python's `json` does by itself, one of them would make the file unreadable for most others.
-    """
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, list):
-        return [_json(element) for element in value]
-    if isinstance(value, dict):
-        return {key: _json(element) for key, element in value.items()}
-    return value

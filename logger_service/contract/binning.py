@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -127,10 +128,10 @@ def edges_for(moments: Moments, wanted: Wanted) -> Doubles:
     if low == high:
         low, high = low - 0.5, high + 0.5
     # Values so large, or so close, that there are not enough doubles between them for so many edges.
-    spacing = float(np.spacing(max(abs(low), abs(high))))
+    spacing = math.ulp(max(abs(low), abs(high)))
     if high / count - low / count < 2 * spacing:
         low, high = low - count * spacing, high + count * spacing
-    most = np.finfo(np.float64).max
+    most = sys.float_info.max
     low, high = max(low, -most), min(high, most)
     if math.isinf(high - low):
         return np.linspace(low / 2, high / 2, count + 1) * 2

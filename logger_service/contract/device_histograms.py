@@ -26,17 +26,17 @@ def bin_tensor(tensor: Any, wanted: Wanted) -> records_pb2.HistogramBins:
         values = tensors.dense(tensor.detach()).reshape(-1).to(dtype)
         if not are_integers:
             others = [values.isnan().sum(), (values == torch.inf).sum(), (values == -torch.inf).sum()]
-            values = values[values.isfinite()]
+            values = values.masked_select(values.isfinite())
         else:
-            others = [torch.zeros((), dtype=dtype, device=tensor.device)] * 3
+            others = [values.new_zeros(())] * 3
         rule = RULES[wanted] if isinstance(wanted, str) else None
         moments = _moments(values, others, are_integers, rule)
         edges = edges_for(moments, wanted)
-        bounds = torch.as_tensor(edges, dtype=dtype, device=tensor.device)
+        bounds = values.new_empty(len(edges)).copy_(torch.from_numpy(edges))
         # How many edges are at or below each value: 0 before the first bin, all of them from the last edge on.
         below = torch.bincount(torch.bucketize(values, bounds, right=True), minlength=len(edges) + 1)
-        last = (values == bounds[-1]).sum()
-        counts = torch.cat([below[1:-1], last.reshape(1)]).tolist()
+        last = (values == bounds.select(0, -1)).sum()
+        counts = torch.cat([below.narrow(0, 1, len(edges) - 1), last.reshape(1)]).cpu().tolist()
     counts[-2] += counts[-1]  # The last bin has its right edge.
     return histogram_bins(moments, edges, counts[:-1])
 
@@ -45,16 +45,16 @@ def _moments(values: Any, others: list[Any], are_integers: bool, rule: Rule | No
     torch: Any = sys.modules["torch"]
     count = values.numel()
     if not count:
-        none_of, positive_ones, negative_ones = map(int, torch.stack(others).tolist())
+        none_of, positive_ones, negative_ones = map(int, torch.stack(others).cpu().tolist())
         return Moments(none_of, positive_ones, negative_ones)
     measures = [*others, values.min(), values.max(), values.sum(), values.dot(values)]
     deviation = values.std(correction=0)
     measures.append(deviation)
     measures.append((((values - values.mean()) / deviation) ** 3).mean() if rule and rule.needs_skewness else deviation)
     measures.append(_quartile_range(values) if rule and rule.needs_quartiles else deviation)
-    nan, positive, negative, least, greatest, total, squares, deviation, skewness, quartile_range = torch.stack(
-        [measure.to(values.dtype) for measure in measures]
-    ).tolist()
+    nan, positive, negative, least, greatest, total, squares, deviation, skewness, quartile_range = (
+        torch.stack([measure.to(values.dtype) for measure in measures]).cpu().tolist()
+    )
     return Moments(
         int(nan),
         int(positive),
@@ -80,6 +80,7 @@ def _quartile_range(values: Any) -> Any:
         index = int(position)
         part = position - index
         after = min(index + 1, values.numel() - 1)
-        return ordered[index] + (ordered[after] - ordered[index]) * part
+        below, above = ordered.select(0, index), ordered.select(0, after)
+        return below + (above - below) * part
 
     return quantile(3 * at) - quantile(at)

@@ -68,7 +68,7 @@ def bin_array(array: npt.NDArray[Any], wanted: Wanted) -> records_pb2.HistogramB
             values = values[is_finite]
     moments = _moments(values, others, are_integers, wanted)
     edges = edges_for(moments, wanted)
-    if isinstance(wanted, int | str) and math.isfinite(edges[-1] - edges[0]):
+    if isinstance(wanted, int | str) and math.isfinite(float(edges[-1]) - float(edges[0])):
         # The same edges, and several times as fast.
         counts = np.histogram(values, bins=len(edges) - 1, range=(edges[0], edges[-1]))[0]
     else:
@@ -115,6 +115,8 @@ def _check_bins(name: str, bins: Any) -> Wanted:
             raise ValueError(f"{what}: 1 to {MAX_BINS:,} are allowed, not {count}")
         return count
     try:
+        if isinstance(bins, numbers.Real):
+            raise TypeError
         edges = _as_array(bins).astype(np.float64)
     except TypeError:
         raise TypeError(f"{what} must be their number, their edges or a rule, not {type(bins).__name__}") from None

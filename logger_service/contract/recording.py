@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
 from logger_service.contract.deferred import DeferredMetrics
 from logger_service.contract.errors import LoggerClosedError
+from logger_service.contract.histograms import bin_data
+from logger_service.contract.names import check_name
 from logger_service.contract.sanitize import Sanitizer, scalar
 from logger_service.contract.sink import RecordSink
-from logger_service.contract.steps import MAX_STEP, MIN_STEP, check_step
+from logger_service.contract.steps import MAX_STEP, MIN_STEP, check_step, check_walltime
 from logger_service.contract.values import to_map
-from logger_service.contract.wire import hparams_record, text_record
+from logger_service.contract.wire import histogram_record, hparams_record, text_record
 from logger_service.v1 import records_pb2
 
 if TYPE_CHECKING:
@@ -152,12 +154,33 @@ class Recording:
     def log_histogram(
         self, name: str, data: Any, *, step: int | None = None, bins: Any = "auto", walltime: float | None = None
     ) -> None:
-        """Histograms are not served yet.
+        """Logs how values are distributed: bins, made at the call and where the data is, and moments.
+
+        NaN and the infinities are counted apart, in no bin. A tensor on a device is binned there, and the call waits
+        for it.
+
+        Args:
+            name: As for `log_scalar`; histograms have names, and automatic steps, of their own.
+            data: A tensor, an array or a (nested) list of real numbers, of any shape; may be empty.
+            step: As for `log_scalar`.
+            bins: How many bins of one width, 1 to 65,536, from the least to the greatest value; or their edges,
+                ascending: what is beyond them is in no bin; or a rule that tells how many, at most 1,024: `auto`, `fd`,
+                `doane`, `scott`, `rice`, `sturges` or `sqrt`, as in `numpy.histogram_bin_edges`.
+            walltime: When it was, in seconds since 1970; None: now.
 
         Raises:
-            NotImplementedError: Always, but for LoggerClosedError once the logger was shut down.
+            TypeError: The data is not of real numbers, `bins` is none of these, `step` is not an integer, `walltime`
+                not a number, or `name` not a `str`.
+            ValueError: `name` breaks a rule of names, `bins` is out of range, its edges do not ascend, or `walltime` is
+                not a time after 1970.
+            RuntimeError: The data is on a CUDA device, and a CUDA graph is being captured, or the device failed.
+            LoggerClosedError: The logger was shut down.
         """
-        self._refuse("histograms")
+        check_name(name)
+        if step is not None:
+            step = check_step(step)
+        time_ns = time.time_ns() if walltime is None else check_walltime(walltime)
+        self._sink.add_record(histogram_record(name, bin_data(name, data, bins), step, time_ns))
 
     def log_video(self, name: str, video: Any, step: int | None = None, **kwargs: Any) -> None:
         """Videos are not served yet.

@@ -1,7 +1,12 @@
-"""Steps: any int64, or automatic, when a row gets the number of rows of its name that came before it."""
+"""Steps and times of records.
+
+Steps are any int64, or automatic, when a row gets the number of rows of its name that came before it.
+"""
 
 from __future__ import annotations
 
+import math
+import numbers
 import operator
 from collections.abc import Mapping
 from typing import Any
@@ -30,6 +35,22 @@ def check_step(step: Any) -> int:
     if not MIN_STEP <= index <= MAX_STEP:
         raise ValueError("step must be an int64: at least -2**63 and below 2**63")
     return index
+
+
+def check_walltime(walltime: Any) -> int:
+    """Returns a time in seconds since 1970 as nanoseconds.
+
+    Raises:
+        TypeError: It is not a real number.
+        ValueError: It is not after 1970, or later than an int64 of nanoseconds can say.
+    """
+    if not isinstance(walltime, numbers.Real) or isinstance(walltime, bool):
+        raise TypeError(f"walltime must be a number of seconds, not {type(walltime).__name__}")
+    seconds = float(walltime)
+    if not (math.isfinite(seconds) and 1 <= seconds * 1e9 < 2**63):
+        raise ValueError(f"walltime must be seconds after 1970, and before 2262, not {seconds!r}")
+    part, whole = math.modf(seconds)
+    return int(whole) * 10**9 + round(part * 1e9)
 
 
 class StepCounters:

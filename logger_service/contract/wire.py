@@ -68,6 +68,12 @@ def text_record(name: str, text: str, step: int | None, time_ns: int) -> records
     return record
 
 
+def histogram_record(name: str, bins: records_pb2.HistogramBins, step: int | None, time_ns: int) -> records_pb2.Record:
+    """Makes the record of a histogram, whose name has been checked."""
+    histogram = records_pb2.HistogramRecord(name=name, step=step, time_unix_nano=time_ns, bins=bins)
+    return records_pb2.Record(histogram=histogram)
+
+
 def hparams_record(hparams: values_pb2.MapValue, time_ns: int) -> records_pb2.Record:
     """Makes the record of hyperparameters."""
     return records_pb2.Record(hparams=records_pb2.HparamsRecord(hparams=hparams, time_unix_nano=time_ns))

@@ -10,6 +10,7 @@ from logger_service.contract.errors import Reason, ServiceError
 from logger_service.contract.names import check_name
 from logger_service.contract.values import check_map
 from logger_service.contract.wire import MAX_COLUMNS, MAX_VALUES, points
+from logger_service.hosting.histograms import check_histogram
 from logger_service.v1 import records_pb2
 
 
@@ -140,7 +141,7 @@ def _drop_bad_columns(
 
 def _admit_single(
     kind: str,
-    record: records_pb2.TextRecord | records_pb2.HparamsRecord,
+    record: records_pb2.HistogramRecord | records_pb2.TextRecord | records_pb2.HparamsRecord,
     known: Container[tuple[str, str]],
     now_ns: int,
 ) -> None:
@@ -151,5 +152,7 @@ def _admit_single(
             raise ServiceError(Reason.INVALID_FIELD, f"hparams: {error}", field="hparams") from None
     else:
         _checked(record.name, kind, known)
+        if isinstance(record, records_pb2.HistogramRecord):
+            check_histogram(record)
     if record.time_unix_nano == 0:
         record.time_unix_nano = now_ns

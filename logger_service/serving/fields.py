@@ -8,7 +8,12 @@ from logger_service.contract.errors import Reason, ServiceError
 from logger_service.v1 import logging_service_pb2, records_pb2
 
 RowRequest: TypeAlias = logging_service_pb2.LogScalarRequest | logging_service_pb2.LogMetricsRequest
-UnaryLogRequest: TypeAlias = RowRequest | logging_service_pb2.LogTextRequest | logging_service_pb2.LogHparamsRequest
+UnaryLogRequest: TypeAlias = (
+    RowRequest
+    | logging_service_pb2.LogHistogramRequest
+    | logging_service_pb2.LogTextRequest
+    | logging_service_pb2.LogHparamsRequest
+)
 
 
 def require(given: object, field: str) -> None:

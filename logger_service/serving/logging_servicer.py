@@ -77,6 +77,16 @@ class LoggingServicer:
         steps = await self._log("LogMetrics", request, records_pb2.Record(metrics=rows), name_field="metrics")
         return logging_service_pb2.LogMetricsResponse(steps=steps)
 
+    async def LogHistogram(
+        self, request: logging_service_pb2.LogHistogramRequest, context: Context
+    ) -> logging_service_pb2.LogHistogramResponse:
+        """Logs a histogram."""
+        del context
+        fields.require(request.HasField("histogram"), "histogram")
+        record = records_pb2.Record(histogram=request.histogram)
+        steps = await self._log("LogHistogram", request, record, name_field="histogram.name")
+        return logging_service_pb2.LogHistogramResponse(step=steps[request.histogram.name])
+
     async def LogText(
         self, request: logging_service_pb2.LogTextRequest, context: Context
     ) -> logging_service_pb2.LogTextResponse:

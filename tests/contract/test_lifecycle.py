@@ -71,7 +71,6 @@ def test_shutdown_twice_is_fine(logger):
 
 def test_kinds_that_are_not_taken_say_so(logger):
     for call in (
-        lambda: logger.log_histogram("h", [1.0, 2.0]),
         lambda: logger.log_video("v", None),
         lambda: logger.log_image("i", None),
     ):

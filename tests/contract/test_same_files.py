@@ -48,6 +48,7 @@ def log_a_bit_of_everything(logger) -> None:
         if step % 100 == 0:
             view.log_metrics({"return": [1.0, float("nan"), float("-inf")], "phase": f"p{step}"}, step)
             view.log_str("notes", f"step {step}\n✓")
+            view.log_histogram("weights", random.standard_normal(step), step=step)
             logger.log_scalar("x.csv/y", step, -step)
     logger.log_hparams({"second": True})
 

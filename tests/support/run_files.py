@@ -21,6 +21,8 @@ class RunFiles:
     """(step, value) by name, as they stand. Where a file does not tell its name, its path is in the name's place."""
     texts: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     """(step, text) by name, likewise."""
+    histograms: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """Histograms by name, likewise: bins, moments and step, without the time."""
     hparams: list[dict[str, Any]] = field(default_factory=list)
     """Every `log_hparams` call."""
     hparams_texts: int = 0
@@ -28,13 +30,17 @@ class RunFiles:
 
 
 def read_csv_run(run_dir: Path) -> RunFiles:
-    """Reads the CSV layout: `scalars/<name>.csv`, `texts/<name>.jsonl`, `texts/hparams<n>.txt` and `hparams.json`."""
+    """Reads the CSV layout: `scalars/<name>.csv`, `texts/<name>.jsonl`, `histograms/<name>.jsonl`, hyperparameters."""
     files = RunFiles()
     for name, path in _named(run_dir / "scalars", ".csv"):
         files.scalars[name] = read_scalars(path)
     for name, path in _named(run_dir / "texts", ".jsonl"):
         lines = path.read_text("utf-8").splitlines()
         files.texts[name] = [(row["step"], row["value"]) for row in map(json.loads, lines)]
+    for name, path in _named(run_dir / "histograms", ".jsonl"):
+        rows = files.histograms[name] = list(map(json.loads, path.read_text("utf-8").splitlines()))
+        for row in rows:
+            assert row.pop("time_unix_nano") > 0
     if (run_dir / "hparams.json").exists():
         files.hparams = json.loads((run_dir / "hparams.json").read_text("utf-8"))
     files.hparams_texts = len(list((run_dir / "texts").glob("hparams*.txt")))
@@ -50,7 +56,8 @@ def read_scalars(path: Path) -> list[tuple[int, float]]:
 
 def content(run_dir: Path) -> dict[str, bytes]:
     """Returns every file for users by its path, without the times at which calls were made."""
-    found = [run_dir / "hparams.json", *(run_dir / "scalars").rglob("*"), *(run_dir / "texts").rglob("*")]
+    folders = ("scalars", "texts", "histograms")
+    found = [run_dir / "hparams.json", *(path for folder in folders for path in (run_dir / folder).rglob("*"))]
     return {
         path.relative_to(run_dir).as_posix(): re.sub(rb'"time_unix_nano":\d+', b"", path.read_bytes())
         for path in found

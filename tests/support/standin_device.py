@@ -153,6 +153,19 @@ class StandinTensor(torch.Tensor):
     def __repr__(self) -> str:  # type: ignore[override]
         return f"StandinTensor({self.inner}, {self.device})"
 
+    def new_empty(self, size: Any) -> StandinTensor:  # type: ignore[override]
+        """Makes one on the same device, where torch itself would look for the device first."""
+        return StandinTensor(self.inner.new_empty(size), str(self.device), self.devices)
+
+    def new_zeros(self, size: Any) -> StandinTensor:  # type: ignore[override]
+        """Makes one on the same device, likewise."""
+        return StandinTensor(self.inner.new_zeros(size), str(self.device), self.devices)
+
+    def copy_(self, source: torch.Tensor) -> StandinTensor:  # type: ignore[override]
+        """Copies from host memory to the device, likewise."""
+        self.inner.copy_(source)
+        return self
+
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None):
         kwargs = kwargs or {}

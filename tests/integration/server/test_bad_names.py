@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,6 @@ BAD = [
 BAD_NAMESPACES = [*BAD[1:], "a/b", ".a", ".logger-service"]  # An empty one is the default.
 BAD_EXP_NAMES = [*BAD[1:], ".a", "a/.b", "scalars", "a/texts", "run.json", "a/hparams.json", ".logger-service/x"]
 NOT_UTF8 = {"surrogate": b"\xed\xa0\x80", "byte": b"a\xffb", "overlong /": b"\xc0\xafb", "cut": b"ab\xc3"}
-
-
-@pytest.fixture
-def wire(server: ServerProcess) -> Iterator[Wire]:
-    with Wire(server.address) as wire:
-        yield wire
 
 
 def bad_names(tmp_path: Path) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,6 @@ from tests.support.run_files import read_csv_run
 from tests.support.served_host import ServedHost
 from tests.support.server import ServerProcess
 from tests.support.wire import DEADLINE_S, RawStream, Wire, refusal, rows
-
-
-@pytest.fixture
-def wire(server: ServerProcess) -> Iterator[Wire]:
-    with Wire(server.address) as wire:
-        yield wire
 
 
 def status_of(wire: Wire, run_id: str) -> int:

@@ -27,7 +27,7 @@ METHODS: list[MethodDescriptor] = [
     method for file in FILES for service in file.DESCRIPTOR.services_by_name.values() for method in service.methods
 ]
 NOT_SERVED = {
-    "LogHistogram", "LogImage", "LogVideo",
+    "LogImage", "LogVideo",
     "UpdateRun", "DeleteRun",
     "GetState", "LoadState",
     "ListMetrics", "ReadScalars", "WatchScalars", "ReadHparams", "ReadHistograms", "ReadTexts",
