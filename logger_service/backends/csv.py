@@ -1,13 +1,13 @@
 """The CSV backend: the layout of TorchRL's CSVLogger, in files that survive crashes.
 
-scalars/<name>.csv     a line `step,value` for each point
-texts/<name>.jsonl     a line {"step", "time_unix_nano", "value"} for each text
+scalars/<name>.csv       a line `step,value` for each point
+texts/<name>.jsonl       a line {"step", "time_unix_nano", "value"} for each text
 histograms/<name>.jsonl  a line for each histogram (see `csv_histograms`)
-texts/hparams<N>.txt   `key: value` lines of each record of hyperparameters
-hparams.json           the same, typed: a list of all records
-videos/                made, as TorchRL makes it
-.times                 the times of the rows of metrics (see `times`)
-.case_blind            only where the disk ignores case: that the paths of names allow for it (see `case_blind`)
+texts/hparams<N>.txt     `key: value` lines of each record of hyperparameters
+hparams.json             the same, typed: a list of all records
+videos/                  made, as TorchRL makes it
+.times                   the times of the rows of metrics (see `times`)
+.case_blind              only where the disk ignores case: that the paths of names allow for it (see `case_blind`)
 """
 
 from __future__ import annotations

@@ -33,6 +33,11 @@ def text(name: str, step: int, value: str) -> records_pb2.Record:
     return records_pb2.Record(text=records_pb2.TextRecord(name=name, step=step, time_unix_nano=7, text=value))
 
 
+def histogram(name: str, step: int, values: list[float]) -> records_pb2.Record:
+    raw = records_pb2.RawValues(values=values)
+    return records_pb2.Record(histogram=records_pb2.HistogramRecord(name=name, step=step, time_unix_nano=7, raw=raw))
+
+
 def hparams(**values) -> records_pb2.Record:
     return records_pb2.Record(hparams=records_pb2.HparamsRecord(hparams=to_map(values)))
 
@@ -164,6 +169,7 @@ def logged(count: int) -> list[records_pb2.Batch]:
                 rows(columns, values, steps=range(size), times=range(index * 1000, index * 1000 + size)),
                 rows(["a"], [index / 3], steps=[index]),
                 text(NAMES[index % len(NAMES)], index, f"text {index}"),
+                histogram(NAMES[index % len(NAMES)], index, values),
                 *([hparams(index=index)] if index % 4 == 0 else []),
             )
         )
