@@ -88,6 +88,7 @@ class CsvBackend:
         self._hparams = HparamsFiles(self._files, state.get("hparams", {}), shared=shared)
         self._by_name: dict[tuple[str, str], AppendFile] = {}
         self._by_names: dict[tuple[str, ...], list[AppendFile]] = {}
+        self._by_path: dict[str, tuple[str, str]] = {}
         self._defined_names: dict[str, str] | None = None
 
     @classmethod
@@ -124,10 +125,31 @@ class CsvBackend:
             self._add_rows(rows)
         return rejections
 
+    def rows_of_others(self, batch: records_pb2.Batch) -> dict[tuple[str, str], int]:
+        """Returns how many rows, by (kind, name), others have written since the last call.
+
+        Those of the names that have automatic steps in a batch are all among them; others may come later.
+        """
+        for record in batch.records:
+            kind = record.WhichOneof("kind")
+            if kind == "metrics" and not record.metrics.steps:
+                for file in self._files_of(tuple(record.metrics.names)):
+                    self._files.look(file)
+            elif kind in _PLACES and kind != "metrics" and not (single := getattr(record, kind)).HasField("step"):
+                self._files.look(self._file(kind, single.name))
+        rows = {self._by_path.get(path): lines for path, lines in self._files.take_foreign_lines().items()}
+        return {key: lines for key, lines in rows.items() if key is not None}
+
     def write(self) -> None:
         """Writes all buffers."""
-        self._files.write()
-        self._hparams.write()
+        failure: OSError | None = None
+        for write in (self._hparams.prepare, self._files.write, self._hparams.write):
+            try:
+                write()
+            except OSError as error:  # The others are written all the same.
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
     def checkpoint(self) -> Checkpoint:
         """Writes all buffers and fsyncs what changed."""
@@ -148,6 +170,7 @@ class CsvBackend:
 
     def end_recovery(self) -> Recovery:
         """Keeps what the files hold beyond what was applied, and counts its rows."""
+        self._hparams.prepare()
         recovery = self._files.end_recovery()
         newer_hparams = self._hparams.end_recovery()
         self._hparams.write()
@@ -163,8 +186,9 @@ class CsvBackend:
         return recovery
 
     def discard(self) -> None:
-        """Forgets what is in the buffers of files, which after a fork are the parent's to write."""
+        """Forgets what is in the buffers, which after a fork are the parent's to write."""
         self._files.discard()
+        self._hparams.discard()
 
     def close(self) -> None:
         """Closes the files, without writing buffers."""
@@ -227,6 +251,7 @@ class CsvBackend:
         file = self._by_name.get((kind, name))
         if file is None:
             file = self._by_name[kind, name] = self._files.file(self._path(kind, name))
+            self._by_path[file.path] = kind, name
         return file
 
     def _path(self, kind: str, name: str) -> str:

@@ -31,6 +31,7 @@ class HparamsFiles:
         self._shared = shared
         self._records: list[Any] = list(state.get("records", []))
         self._next_text = int(state.get("next_text", 0))
+        self._added: list[tuple[Mapping[str, Any], bytes]] = []
         self._unwritten = False
         self._recovering = True
 
@@ -40,13 +41,29 @@ class HparamsFiles:
         return len(self._records)
 
     def add(self, hparams: Mapping[str, Any]) -> None:
-        """Adds a record; its text goes to the buffers of the files."""
+        """Adds a record. Reads and writes no file.
+
+        Raises:
+            ValueError: It has no text.
+        """
+        text = "\n".join(f"{key}: {value}" for key, value in sorted(hparams.items()))
+        self._added.append((hparams, text.encode()))
+
+    def prepare(self) -> None:
+        """Puts the texts of what was added into the buffers of the files.
+
+        Raises:
+            OSError: What others have added could not be read. May be called again.
+        """
+        if not self._added:
+            return
         if self._shared:
             self._take_up()
-        text = "\n".join(f"{key}: {value}" for key, value in sorted(hparams.items()))
-        self._files.append(self._files.file(f"texts/hparams{self._next_text}.txt"), text.encode())
-        self._next_text += 1
-        self._records.append(hparams)
+        for hparams, text in self._added:
+            self._files.append(self._files.file(f"texts/hparams{self._next_text}.txt"), text)
+            self._next_text += 1
+            self._records.append(hparams)
+        self._added.clear()
         self._unwritten = True
 
     def write(self) -> None:
@@ -58,6 +75,11 @@ class HparamsFiles:
         if self._unwritten and not self._recovering:
             self._files.tree.replace(HPARAMS_PATH, (dump_json(self._records, indent=2) + "\n").encode())
             self._unwritten = False
+
+    def discard(self) -> None:
+        """Forgets what was added and is not written."""
+        self._added.clear()
+        self._unwritten = False
 
     def end_recovery(self) -> bool:
         """Takes up records that the files hold beyond those that were added, and returns whether there were any."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from typing import Any, ClassVar
 
 from logger_service.backends.csv import CsvBackend
@@ -48,6 +49,8 @@ class CSVLogger(Logger):
         self._root = os.path.abspath(root)
         self.experiment = CsvExperiment(self, run_dir)
         super().__init__(exp_name, root, self._direct)
+        # When the logger is gone, what was logged is still written, in the background.
+        weakref.finalize(self, self._direct.end_later).atexit = False  # At exit, more than that is done.
 
     def print_log_dir(self) -> None:
         """Prints what is in `log_dir`, below it and with sizes in bytes."""
@@ -65,10 +68,10 @@ class CSVLogger(Logger):
         return f"{type(self).__name__}(exp_name={self.exp_name}, experiment={self.experiment!r})"
 
     def _flush(self, timeout: float | None, level: FlushLevel) -> None:
-        self._direct.flush()
+        self._direct.flush(timeout)
 
     def _shutdown(self, timeout: float | None) -> None:
-        self._direct.shutdown()
+        self._direct.shutdown(timeout)
 
 
 class CsvExperiment:

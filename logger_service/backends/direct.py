@@ -12,20 +12,22 @@ import atexit
 import contextlib
 import logging
 import os
-import queue
 import sys
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from logger_service.backends import forks
 from logger_service.backends.base import Backend
 from logger_service.backends.direct_state import DirectState
+from logger_service.backends.errands import ErrandThread
 from logger_service.backends.run_lock import RunLock
 from logger_service.contract.buffer import RecordBuffer
 from logger_service.contract.errors import DeliveryError, LoggerClosedError
-from logger_service.contract.groups import settle
+from logger_service.contract.groups import Taken, settle
 from logger_service.contract.late import Late
 from logger_service.contract.steps import StepCounters
 from logger_service.contract.wire import encode_records
@@ -46,6 +48,13 @@ _log = logging.getLogger(__name__)
 class DirectBackend(Backend, Protocol):
     """A backend to which several processes may write in turn."""
 
+    def rows_of_others(self, batch: records_pb2.Batch) -> Mapping[tuple[str, str], int]:
+        """Returns how many rows, by (kind, name), others have written since the last call.
+
+        Those of the names that have automatic steps in a batch are all among them; others may come later.
+        """
+        ...
+
     def discard(self) -> None:
         """Forgets what is in its buffers."""
         ...
@@ -53,32 +62,6 @@ class DirectBackend(Backend, Protocol):
 
 OpenBackend = Callable[["Mapping[str, int] | None", "Mapping[str, Any]"], DirectBackend]
 """Opens a backend with committed lengths and state."""
-
-
-class _Errand:
-    """Something that the thread does for another one, which Ctrl-C may take away from waiting.
-
-    Locks and queues of C alone are used for that: Ctrl-C within an `Event`, which is Python code, may leave it locked.
-    """
-
-    def __init__(self, work: Callable[[], None]) -> None:
-        self.error: Exception | None = None
-        self._work = work
-        self._undone = threading.Lock()
-        self._undone.acquire()
-
-    def run(self, lock: threading.RLock) -> None:
-        """Does it."""
-        try:
-            with lock:
-                self._work()
-        except Exception as error:
-            self.error = error
-        self._undone.release()
-
-    def wait(self, timeout_s: float) -> bool:
-        """Waits until it is done; returns whether it is. Not to be called again once it is."""
-        return self._undone.acquire(timeout=timeout_s)
 
 
 class DirectSink:
@@ -94,6 +77,7 @@ class DirectSink:
     _is_asked: bool
     """Whether the thread was asked to write, and has not begun."""
     _started: bool
+    """Whether this process has logged something, so that its thread runs."""
 
     def __init__(self, run_dir: str, open_backend: OpenBackend) -> None:
         os.makedirs(run_dir, exist_ok=True)
@@ -106,14 +90,15 @@ class DirectSink:
             self._backend = open_backend(lengths, state)
             found = self._backend.end_recovery()
         self._steps.load({**self._state.counts, **found.rows})
-        self._refused: list[str] = []
+        self._refused: deque[str] = deque()
         self._unwritten = False
         self._failing = False
         self._ended = False
         self._finished = False
         self._prepare()
-        with _forking:  # Which goes through them.
-            _SINKS.add(self)
+        forks.watch(self)
+
+    # What is logged. The three calls do the same around what they add: to share it would cost as much as they do.
 
     def add_scalar(self, name: str, value: float, step: int | None) -> None:
         """Takes one value."""
@@ -161,32 +146,47 @@ class DirectSink:
             finally:
                 self._in_call = False
 
-    def flush(self) -> None:
+    def flush(self, timeout_s: float | None = None) -> None:
         """Writes all that was taken.
+
+        Args:
+            timeout_s: Seconds to wait; None: as long as it takes.
 
         Raises:
             OSError: It could not be written. It is kept, and written when that is possible.
-            DeliveryError: The backend has refused something since this was last raised.
+            TimeoutError: It is not written yet.
+            DeliveryError: Something was refused, or lost, since this was last raised.
         """
-        self._have_done(self._write)
+        self._have_done(self._write, timeout_s)
         self._raise_refused()
 
-    def shutdown(self) -> None:
+    def shutdown(self, timeout_s: float | None = None) -> None:
         """Writes and fsyncs all that was taken, notes where the files are, and closes them. Nothing may be added then.
 
+        Args:
+            timeout_s: Seconds to wait; None: as long as it takes.
+
         Raises:
+            TimeoutError: It is not written yet. It will be, if the process lasts.
             DeliveryError: Not everything was written. The sink has ended nevertheless.
         """
         with self._lock:
             self._ended = True
         try:
-            self._have_done(self._finish)
+            self._have_done(self._finish, timeout_s)
+        except TimeoutError:
+            raise
         except OSError as error:
-            raise DeliveryError(f"what was logged last could not be written: {error.strerror or error}") from error
+            raise DeliveryError(f"what was logged last could not be written: {error}") from error
         finally:
             if self._finished:  # Not if Ctrl-C came first: then the end of the process waits for the thread.
                 atexit.unregister(self._at_exit)
         self._raise_refused()
+
+    def end_later(self) -> None:
+        """Has the rest written, and ends. For the garbage collector, which may stand anywhere: takes no lock."""
+        self._ended = True
+        self._thread.wake()
 
     def _finish(self) -> None:
         if self._finished:
@@ -200,11 +200,9 @@ class DirectSink:
                     self._state.save(self._backend.checkpoint(), self._steps)
             finally:
                 self._backend.close()
-                self._run_lock.close()
 
     def _raise_refused(self) -> None:
-        with self._writing:
-            refused, self._refused = self._refused, []
+        refused = [self._refused.popleft() for _ in range(len(self._refused))]
         if refused:
             raise DeliveryError("not everything was written: " + "; ".join(dict.fromkeys(refused)))
 
@@ -219,13 +217,15 @@ class DirectSink:
         if not self._started:
             self._start()
         if self._buffer.size_bytes >= MOST_BYTES:
-            self._have_done(self._write)
+            self._have_done(self._write, None)
         elif self._buffer.size_bytes >= WRITE_BYTES and not self._is_asked:
             self._is_asked = True
-            self._errands.put(None)
+            self._thread.wake()
 
     def _write(self) -> None:
         """Writes what was taken; `_writing` is held."""
+        if self._finished:
+            return
         self._await_late()
         with self._run_lock:
             if self._unwritten:  # Before more is taken out of the buffer, whose size is bounded.
@@ -234,15 +234,26 @@ class DirectSink:
             with self._lock:
                 taken = self._buffer.take()
             if taken:
-                self._refused += settle(taken)
-                batch = records_pb2.Batch(records=encode_records(taken))
-                self._steps.fill(batch)
                 self._unwritten = True
-                rejections = self._backend.apply(batch)
-                self._refused += [rejection.message for rejection in rejections]
+                self._apply(taken)
                 self._backend.write()
                 self._unwritten = False
         self._failing = False
+
+    def _apply(self, taken: Taken) -> None:
+        """Has the backend take, into its buffers, what was logged."""
+        for why, points in settle(taken).items():
+            self._refused.append(f"{points:,} {'point' if points == 1 else 'points'}: {why}")
+        try:
+            batch = records_pb2.Batch(records=encode_records(taken))
+            self._steps.add(self._backend.rows_of_others(batch))
+            self._steps.fill(batch)
+            rejections = self._backend.apply(batch)
+        except Exception as fault:  # What is in the buffers is written all the same, and whoever flushes is told.
+            _log.exception("a fault of the logger")
+            self._refused.append(f"a fault of the logger ({type(fault).__name__}: {fault})")
+        else:
+            self._refused.extend(rejection.message for rejection in rejections)
 
     def _await_late(self) -> None:
         """Waits for values that are late while no call and no other process has to wait too, and the rows are kept.
@@ -255,54 +266,46 @@ class DirectSink:
             with contextlib.suppress(RuntimeError):
                 values.wait()
 
-    def _have_done(self, work: Callable[[], None]) -> None:
+    def _have_done(self, work: Callable[[], None], timeout_s: float | None) -> None:
         """Has the thread do something, and waits until it is done.
 
         Raises:
             RuntimeError: This is a handler that interrupted a call.
+            TimeoutError: It is not done yet.
             Exception: What it raised.
         """
-        thread = self._thread
         with self._lock:
             if self._in_call:  # The thread would wait for what that call holds.
                 raise RuntimeError(_INTERRUPTED)
-        if thread is None or thread is threading.current_thread():
-            with self._writing:
-                work()
-            return
-        errand = _Errand(work)
-        self._errands.put(errand)
-        while not errand.wait(WRITE_AFTER_S):
-            if not thread.is_alive() and not errand.wait(0):  # It had ended before.
-                errand.run(self._writing)
-        if errand.error is not None:
-            raise errand.error
-
-    def _run(self, errands: queue.SimpleQueue[_Errand | None]) -> None:
-        """What the thread does: errands, and writing from time to time, until the sink has ended."""
-        while not self._finished:
-            try:
-                errand = errands.get(timeout=WRITE_AFTER_S)
-            except queue.Empty:
-                errand = None
-            if errand is not None:
-                errand.run(self._writing)
-            else:
-                self._is_asked = False
-                if self._buffer.size_bytes or self._unwritten:
-                    self._write_by_itself()
+        if not self._started:
+            self._start()
+        if not self._thread.have_done(work, timeout_s):
+            raise TimeoutError(f"not everything was written within {timeout_s:g} s; it is kept, and written later")
 
     def _write_by_itself(self) -> None:
+        """Writes from time to time, and ends if nobody has the logger any more."""
+        self._is_asked = False
+        if not (self._buffer.size_bytes or self._unwritten or self._ended):
+            return
         with self._writing:
-            if self._finished:
-                return
             try:
                 self._write()
-            except Exception as error:  # The thread goes on; what it means, the next flush tells.
+            except Exception as error:  # The thread goes on; if it lasts, the next flush tells.
                 if not self._failing:
                     unforeseen = not isinstance(error, OSError)
                     _log.error("what was logged cannot be written: %s", error, exc_info=unforeseen)
                 self._failing = True
+                return
+            if self._ended and not self._finished:
+                self._finish_by_itself()
+
+    def _finish_by_itself(self) -> None:
+        try:
+            self._finish()
+            self._raise_refused()
+        except (OSError, DeliveryError) as error:
+            _log.error("%s", error)
+        atexit.unregister(self._at_exit)
 
     # Processes
 
@@ -312,17 +315,17 @@ class DirectSink:
         self._in_call = False
         self._lock = threading.RLock()
         self._writing = threading.RLock()
-        self._errands: queue.SimpleQueue[_Errand | None] = queue.SimpleQueue()
         self._is_asked = False
-        self._thread: threading.Thread | None = None
         self._started = False
+        self._thread = ErrandThread(
+            "direct-logger", self._writing, WRITE_AFTER_S, self._write_by_itself, lambda: self._finished
+        )
 
     def _start(self) -> None:
         """Starts the thread, and has the end of the process write the rest."""
         with self._writing:
-            if self._started or self._ended:
+            if self._started:
                 return
-            self._thread = threading.Thread(target=self._run, args=(self._errands,), name="direct-logger", daemon=True)
             self._thread.start()
             self._started = True
             atexit.register(self._at_exit)
@@ -336,23 +339,21 @@ class DirectSink:
         except DeliveryError as error:
             _log.error("%s", error)
 
-    def _lock_for_fork(self) -> None:
-        self._writing.acquire()
-        self._lock.acquire()
+    def fork_locks(self) -> Sequence[threading.RLock]:
+        """What a fork has to hold."""
+        return () if self._finished else (self._writing, self._lock)
 
-    def _unlock_after_fork(self) -> None:
-        self._lock.release()
-        self._writing.release()
-
-    def _begin_in_child(self) -> None:
-        """Leaves to the parent what it has taken and not written."""
-        self._run_lock.close()
+    def begin_in_child(self) -> None:
+        """Leaves to the parent what it has taken and not written, and what it has begun to end."""
+        if self._finished:
+            return
         if self._started:
             atexit.unregister(self._at_exit)
         self._buffer.take()
         self._backend.discard()
         self._unwritten = False
-        self._refused = []
+        self._refused.clear()
+        self._finished = self._ended
         self._prepare()
 
 
@@ -360,34 +361,3 @@ def _end(sink: weakref.ref[DirectSink]) -> None:
     alive = sink()
     if alive is not None:
         alive._at_exit()
-
-
-_SINKS: weakref.WeakSet[DirectSink] = weakref.WeakSet()
-_forking = threading.RLock()
-"""Held from before a fork until after it: several threads may fork at once, and each has to let go of its locks."""
-_locked: list[list[DirectSink]] = []
-"""What the fork in progress has locked; more than one list only if a signal's handler forks while a fork begins."""
-
-
-def _before_fork() -> None:
-    _forking.acquire()
-    sinks = [sink for sink in _SINKS if not sink._ended]
-    _locked.append(sinks)
-    for sink in sinks:
-        sink._lock_for_fork()
-
-
-def _after_in_parent() -> None:
-    for sink in _locked.pop():
-        sink._unlock_after_fork()
-    _forking.release()
-
-
-def _after_in_child() -> None:
-    global _forking
-    _forking = threading.RLock()
-    for sink in _locked.pop():
-        sink._begin_in_child()
-
-
-os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

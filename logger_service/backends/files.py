@@ -110,6 +110,7 @@ class FileSet:
         self._touched: list[AppendFile] = []
         self._recovery: Recovery | None = Recovery()
         self._gap = False
+        self._foreign_lines: dict[str, int] = {}
         self._shortfall = Shortfall(tree, state)
         sizes = {path: size for path, size in self._sizes() if self._kind(path) is not None}
         for path in sizes.keys() | (lengths or {}).keys():
@@ -135,15 +136,24 @@ class FileSet:
             file.touched = True
             self._touched.append(file)
 
-    def end(self, file: AppendFile) -> int:
-        """Returns where in a file the next byte that is appended will stand, as far as that is known."""
+    def look(self, file: AppendFile) -> None:
+        """Finds out what others have appended to a file, as long as nothing waits to be appended to it here."""
         if self._shared and not file.touched:
             try:
                 with self._handles.opened(file.slot, self._opener(file)) as descriptor:
                     self._look_at_end(file, descriptor)
             except OSError:  # If it lasts, `write` will raise it; nothing has been appended here that could be lost.
                 pass
+
+    def end(self, file: AppendFile) -> int:
+        """Returns where in a file the next byte that is appended will stand, as far as that is known."""
+        self.look(file)
         return file.length + file.pending
+
+    def take_foreign_lines(self) -> dict[str, int]:
+        """Returns, by path, how many lines were found since the last call that others have appended."""
+        lines, self._foreign_lines = self._foreign_lines, {}
+        return lines
 
     def discard(self) -> None:
         """Forgets all buffers."""
@@ -330,6 +340,9 @@ class FileSet:
             file.disk_end = size
             file.foreign = True
             self._mend(file)  # Who wrote it may have died over it.
+            if self._recovery is None:
+                lines = read_exactly(descriptor, expected, file.length).count(b"\n")
+                self._foreign_lines[file.path] = self._foreign_lines.get(file.path, 0) + lines
 
     def _compare(self, file: AppendFile, descriptor: int) -> None:
         """Passes over the pending bytes that the file holds already, and cuts it where they differ."""

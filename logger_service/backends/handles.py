@@ -11,6 +11,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from logger_service.backends import forks
+
 _MOST = 256
 
 
@@ -34,21 +36,28 @@ class HandleCache:
     def __init__(self, limit: int | None = None) -> None:
         self._limit = limit
         self._slots: OrderedDict[Slot, None] = OrderedDict()
-        self.lock = threading.Lock()
-        """Held while the cache changes; a fork must hold it."""
+        self.begin_in_child()
+
+    def begin_in_child(self) -> None:
+        """Makes the lock, which is held while the cache changes."""
+        self._lock = threading.Lock()
+
+    def fork_locks(self) -> list[threading.Lock]:
+        """Returns the lock."""
+        return [self._lock]
 
     def __len__(self) -> int:
         return len(self._slots)
 
     def acquire(self, slot: Slot, opener: Callable[[], int]) -> int:
         """Returns the slot's descriptor, opened if it is not; it stays open until `release`."""
-        with self.lock:
+        with self._lock:
             if slot.descriptor >= 0:
                 slot.users += 1
                 self._slots.move_to_end(slot)
                 return slot.descriptor
         descriptor = self._open(opener)
-        with self.lock:
+        with self._lock:
             slot.users += 1
             slot.descriptor = descriptor
             self._slots[slot] = None
@@ -57,7 +66,7 @@ class HandleCache:
 
     def release(self, slot: Slot) -> None:
         """Ends what `acquire` began."""
-        with self.lock:
+        with self._lock:
             slot.users -= 1
 
     @contextmanager
@@ -71,7 +80,7 @@ class HandleCache:
 
     def close(self, slot: Slot) -> None:
         """Closes the slot's descriptor, if it is open."""
-        with self.lock:
+        with self._lock:
             self._close(slot)
 
     @property
@@ -88,7 +97,7 @@ class HandleCache:
         except OSError as error:
             if error.errno not in (errno.EMFILE, errno.ENFILE):
                 raise
-        with self.lock:  # Others have taken the process's descriptors: give back ours.
+        with self._lock:  # Others have taken the process's descriptors: give back ours.
             self._evict(0)
         return opener()
 
@@ -107,17 +116,4 @@ class HandleCache:
 HANDLES = HandleCache()
 """The descriptors of this process."""
 
-
-def _unlock_in_child() -> None:
-    HANDLES.lock = threading.Lock()
-
-
-def _lock_before_fork() -> None:
-    HANDLES.lock.acquire()
-
-
-def _unlock_in_parent() -> None:
-    HANDLES.lock.release()
-
-
-os.register_at_fork(before=_lock_before_fork, after_in_parent=_unlock_in_parent, after_in_child=_unlock_in_child)
+forks.watch_inner(HANDLES)

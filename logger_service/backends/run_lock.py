@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 from types import TracebackType
@@ -22,24 +23,14 @@ class RunLock:
 
     def __enter__(self) -> None:
         """Waits until no other holds the lock."""
-        if self._descriptor < 0:
-            self._descriptor = os.open(self._run_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self._flock(fcntl.LOCK_EX)
+        # Opened each time: a descriptor that is inherited by a forked child would have the lock of its parent.
+        self._descriptor = os.open(self._run_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        with contextlib.suppress(OSError):
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Lets others have it."""
-        self._flock(fcntl.LOCK_UN)
-
-    def close(self) -> None:
-        """Closes the directory; in a forked child, so that its lock is another one than its parent's."""
-        if self._descriptor >= 0:
-            descriptor, self._descriptor = self._descriptor, -1
-            os.close(descriptor)
-
-    def _flock(self, operation: int) -> None:
-        try:
-            fcntl.flock(self._descriptor, operation)
-        except OSError:
-            pass
+        descriptor, self._descriptor = self._descriptor, -1
+        os.close(descriptor)

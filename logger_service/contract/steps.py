@@ -94,6 +94,12 @@ class StepCounters:
                 self.counts[key] = count
                 self._dirty.add(key)
 
+    def add(self, counts: Mapping[tuple[str, str], int]) -> None:
+        """Counts rows that others have logged."""
+        for key, count in counts.items():
+            self.counts[key] = self.counts.get(key, 0) + count
+            self._dirty.add(key)
+
     def _fill_rows(self, rows: records_pb2.MetricRows) -> None:
         if not rows.names:
             return

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import fcntl
+import gc
 import json
 import os
 import pickle
@@ -192,6 +194,235 @@ def test_a_child_forked_while_others_log_can_log(tmp_path: Path):
             thread.join()
     logger.shutdown()
     assert lines(tmp_path, "children") == [f"{index},{index}.0" for index in range(20)]
+
+
+@pytest.mark.parametrize("moment", ["before it writes", "while it writes"])
+def test_a_fork_during_shutdown_leaves_the_rest_to_the_parent(tmp_path: Path, run_python, moment: str):
+    code = """if True:
+        import os, sys, threading
+        from logger_service.backends import CSVLogger
+        logger = CSVLogger("run", sys.argv[1])
+        for step in range(5):
+            logger.log_scalar("a", 1.0, step)
+        sink = logger._direct
+        write, writing, go_on = sink._backend.write, threading.Event(), threading.Event()
+        def slow():
+            writing.set()
+            go_on.wait(30)
+            write()
+        sink._backend.write = slow
+        early = sys.argv[2] == "before it writes"
+        if early:
+            sink._writing.acquire()
+            go_on.set()
+        ending = threading.Thread(target=logger.shutdown)
+        ending.start()
+        while not (sink._ended if early else writing.is_set()):
+            pass
+        threading.Timer(0.2, go_on.set).start()  # The fork waits for it.
+        child = os.fork()
+        if not child:
+            sys.exit(0)  # With exit hooks.
+        if early:
+            sink._writing.release()
+        ending.join(30)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    assert run_python(code, str(tmp_path), moment).stdout == "0\n"
+    assert lines(tmp_path) == [f"{step},1.0" for step in range(5)]
+
+
+def test_ctrl_c_while_a_fork_waits_breaks_nothing(tmp_path: Path, run_python):
+    code = """if True:
+        import os, signal, sys, threading
+        from logger_service.backends import CSVLogger
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        logger = CSVLogger("run", sys.argv[1])
+        writing, backend = threading.Event(), logger._direct._backend
+        write = backend.write
+        def slow():
+            writing.set()
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            interrupted.wait(30)
+            write()
+        backend.write = slow
+        interrupted = threading.Event()
+        # The alarm comes while the fork waits; the write ends after it.
+        threading.Timer(1.0, interrupted.set).start()
+        logger.log_scalar("a", 1.0, 0)
+        flushing = threading.Thread(target=logger.flush)
+        flushing.start()
+        writing.wait(30)
+        try:
+            if os.fork() == 0:
+                os._exit(0)
+            os.wait()
+            while True:
+                signal.pause()
+        except KeyboardInterrupt:
+            print("interrupted")
+        backend.write = write
+        flushing.join(30)
+        def others():
+            with CSVLogger("run2", sys.argv[1]) as other:
+                other.log_scalar("a", 2.0, 0)
+                if os.fork() == 0:
+                    os._exit(0)
+                os.wait()
+        thread = threading.Thread(target=others)
+        thread.start()
+        thread.join(30)
+        print(thread.is_alive(), flushing.is_alive())
+        logger.log_scalar("a", 3.0, 1)
+    """
+    assert run_python(code, str(tmp_path)).stdout == "interrupted\nFalse False\n"
+    assert lines(tmp_path) == ["0,1.0", "1,3.0"]
+
+
+@pytest.mark.parametrize("first", ["direct", "handles"])
+def test_forks_take_locks_in_one_order_whatever_was_imported_first(tmp_path: Path, run_python, first: str):
+    code = """if True:
+        import importlib, os, sys, threading
+        importlib.import_module("logger_service.backends." + sys.argv[2])
+        from logger_service.backends import CSVLogger
+        logger = CSVLogger("run", sys.argv[1])
+        stop = threading.Event()
+        def busy():
+            while not stop.is_set():
+                logger.log_metrics({str(index): 1.0 for index in range(300)})
+                logger.flush()
+        thread = threading.Thread(target=busy)
+        thread.start()
+        for _ in range(100):
+            if os.fork() == 0:
+                os._exit(0)
+            os.wait()
+        stop.set()
+        thread.join()
+    """
+    run_python(code, str(tmp_path), first)
+
+
+def test_automatic_steps_count_the_rows_of_all_processes(tmp_path: Path):
+    logger = CSVLogger("run", tmp_path)
+    long_name = "x" * 300
+
+    def log(count: int) -> None:
+        for _ in range(count):
+            logger.log_scalar("a", 1.0)
+            logger.log_metrics({long_name: 1.0, "text": "x"})
+            logger.log_histogram("h", [1.0])
+        logger.log_scalar("given", 1.0, 100)
+        logger.flush()
+
+    log(3)
+    in_child(lambda: log(2))
+    log(4)
+    in_child(lambda: log(1))
+    with CSVLogger("run", tmp_path) as other:
+        other.log_scalar("given", 1.0)
+        other.log_scalar("a", 1.0)
+    logger.log_scalar("given", 1.0)
+    log(1)
+    logger.shutdown()
+    assert [int(line.split(",")[0]) for line in lines(tmp_path)] == list(range(12))
+    assert [int(line.split(",")[0]) for line in lines(tmp_path, "given")] == [100] * 4 + [4, 5, 100]
+    run = read_csv_run(tmp_path / "run")
+    assert [step for step, _ in run.texts["text"]] == list(range(11))
+    assert [row["step"] for row in run.histograms["h"]] == list(range(11))
+    (long,) = (rows for name, rows in run.scalars.items() if name.startswith("x"))
+    assert [step for step, _ in long] == list(range(11))
+
+
+def test_what_cannot_be_read_costs_nothing(tmp_path: Path):
+    logger = CSVLogger("run", tmp_path)
+    (tmp_path / "run/hparams.json").mkdir()
+    for _ in range(3):
+        logger.log_scalar("a", 0.5)
+    logger.log_hparams({"lr": 1})
+    for _ in range(2):
+        with pytest.raises(OSError):
+            logger.flush()
+    assert lines(tmp_path) == [f"{step},0.5" for step in range(3)]
+    (tmp_path / "run/hparams.json").rmdir()
+    logger.flush()
+    logger.log_scalar("a", 0.5)
+    logger.shutdown()
+    assert lines(tmp_path) == [f"{step},0.5" for step in range(4)]
+    assert json.loads((tmp_path / "run/hparams.json").read_text()) == [{"lr": 1}]
+    assert (tmp_path / "run/texts/hparams0.txt").read_text() == "lr: 1"
+
+
+def test_a_fault_is_told_by_the_next_flush_also_if_the_thread_met_it(tmp_path: Path, monkeypatch):
+    logger = CSVLogger("run", tmp_path)
+    backend = logger._direct._backend
+    apply = backend.apply
+    met = threading.Event()
+
+    def faulty(batch):
+        met.set()
+        raise ZeroDivisionError("of the test")
+
+    monkeypatch.setattr(backend, "apply", faulty)
+    logger.log_scalar("a", 1.0)
+    assert met.wait(30)
+    monkeypatch.setattr(backend, "apply", apply)
+    logger.log_scalar("a", 2.0)
+    with pytest.raises(DeliveryError, match="ZeroDivisionError: of the test"):
+        logger.flush()
+    logger.shutdown()
+    assert lines(tmp_path) == ["1,2.0"]
+
+
+@pytest.mark.parametrize("call", ["flush", "shutdown"])
+def test_waiting_ends_with_the_time_given(tmp_path: Path, call: str):
+    logger = CSVLogger("run", tmp_path)
+    logger.log_scalar("a", 1.0)
+    other = os.open(tmp_path / "run", os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    with pytest.raises(TimeoutError, match=r"0\.1 s"):
+        getattr(logger, call)(timeout=0.1)
+    os.close(other)
+    wait_for(lambda: lines(tmp_path) == ["0,1.0"])
+    logger.shutdown()
+
+
+def test_a_logger_that_nobody_has_any_more_writes_the_rest_and_ends(tmp_path: Path):
+    before = set(threading.enumerate())
+    for number in range(10):
+        logger = CSVLogger(f"run{number}", tmp_path)
+        logger.log_scalar("a", 1.0)
+        del logger
+    gc.collect()
+    wait_for(lambda: set(threading.enumerate()) <= before)
+    for number in range(10):
+        assert read_csv_run(tmp_path / f"run{number}").scalars == {"a": [(0, 1.0)]}
+        assert (tmp_path / f"run{number}" / ".direct.json").exists()
+
+
+def test_flushes_while_it_is_shut_down_leave_nothing_open(tmp_path: Path):
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        logger = CSVLogger("run", tmp_path)
+        start = threading.Barrier(3)
+
+        def flush(logger=logger, start=start) -> None:
+            start.wait()
+            with contextlib.suppress(LoggerClosedError):
+                for _ in range(10):
+                    logger.flush()
+
+        threads = [threading.Thread(target=flush) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        logger.log_scalar("a", 1.0)
+        start.wait()
+        logger.shutdown()
+        for thread in threads:
+            thread.join(30)
+            assert not thread.is_alive()
+    assert len(lines(tmp_path)) == 20
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_workers_of_multiprocessing_write_the_rest_when_they_end(tmp_path: Path, run_python):
