@@ -30,10 +30,12 @@ def check_spelling(root: str, path: str) -> None:
         if held is None:
             return
         if held != segment:
-            raise ValueError(f"the disk does not tell {segment!r} from {held!r}, which is there already")
+            raise ValueError(f"exp_name: the disk does not tell {segment!r} from {held!r}, which is there already")
         folded = segment.casefold()
         if folded != segment and folded in RESERVED_SEGMENTS and _is_one(root, segment, folded):
-            raise ValueError(f"the disk does not tell {segment!r} from {folded!r}, which the file layout keeps")
+            raise ValueError(
+                f"exp_name: the disk does not tell {segment!r} from {folded!r}, which the file layout keeps"
+            )
         root = os.path.join(root, segment)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from logger_service.contract.groups import NAME_BYTES, Columns, Group, Taken, names_bytes
-from logger_service.contract.names import check_name
+from logger_service.contract.names import check_name, first_repeated
 from logger_service.contract.wire import text_record
 from logger_service.v1 import records_pb2
 
@@ -42,8 +42,8 @@ class KnownColumns:
         if known is not None:
             return known
         checked = tuple(map(check_name, names))
-        if len(set(checked)) != len(checked):
-            repeated = next(name for name in checked if checked.count(name) > 1)
+        repeated = first_repeated(checked)
+        if repeated is not None:
             raise ValueError(f"the name {repeated!r} stands twice in one row")
         exact = set(map(type, names)) == {str}  # Then the caller's own tuple is kept: it may well come again.
         columns = [Columns(part) for part in _split(names if exact else checked)]
@@ -72,11 +72,6 @@ class RecordBuffer:
     def __init__(self, known: KnownColumns | None = None) -> None:
         self._known = known or KnownColumns()
         self._clear()
-
-    @property
-    def value_count(self) -> int:
-        """How many values of metrics it holds."""
-        return sum(len(item.values) for item in self._items if isinstance(item, Group))
 
     @property
     def points(self) -> int:

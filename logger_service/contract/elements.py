@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from logger_service.contract import cuda, tensors
+from logger_service.contract.arrays import check_array
 from logger_service.contract.kinds import NESTING_LIMIT, Kind, kind_of
 from logger_service.contract.late import Hole, Late, nested
 
@@ -184,7 +185,7 @@ def one_number(name: Any, value: Any, kind: Kind) -> Any:
             count = value.size
             if count == 1:
                 return _read_array(value)[0]
-            _check_array(value)
+            check_array(value)
     except TypeError as error:
         raise TypeError(f"the value of {name!r} cannot be logged: {error}") from error
     raise ValueError(
@@ -193,13 +194,8 @@ def one_number(name: Any, value: Any, kind: Kind) -> Any:
     )
 
 
-def _check_array(value: np.ndarray[Any, Any] | np.generic) -> None:
-    if value.dtype.kind not in "biuf":
-        raise TypeError(f"it is an array of {value.dtype}")
-
-
 def _read_array(value: np.ndarray[Any, Any] | np.generic) -> tuple[Any, list[Any]]:
-    _check_array(value)
+    check_array(value)
     if value.dtype.itemsize > 8:  # `item` and `tolist` leave a long double as it is.
         value = value.astype(np.float64)
     if value.size == 1:
@@ -217,11 +213,12 @@ def doubles(names: Iterable[str], values: list[Any]) -> list[float]:
     """Returns numbers as doubles.
 
     Raises:
-        ValueError: One of them is too large, or no number; the message names the key.
+        TypeError: One of them is no number; the message names the key.
+        ValueError: One of them is too large, or a number that is none.
     """
     try:
         return list(map(float, values))
-    except (OverflowError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return [double(name, value) for name, value in zip(names, values, strict=True)]
 
 
@@ -231,5 +228,7 @@ def double(name: Any, number: Any) -> float:
         return float(number)
     except OverflowError:
         raise ValueError(f"the value of {name!r} is too large for a double") from None
+    except TypeError as error:  # What says that it is a number, and cannot be made one.
+        raise TypeError(f"the value of {name!r} cannot be logged: {error}") from error
     except ValueError as error:  # A signalling Decimal.
         raise ValueError(f"the value of {name!r} cannot be logged: {error}") from error

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from logger_service.contract import device_histograms, tensors
+from logger_service.contract.arrays import is_masked
 from logger_service.contract.binning import (
     DEFAULT_RULE,
     MAX_BINS,
@@ -134,6 +135,8 @@ def _as_array(data: Any) -> npt.NDArray[Any]:
         return tensors.as_array(data)
     if not isinstance(data, list | tuple | np.ndarray | np.generic | numbers.Real):
         raise TypeError(f"it is of type {type(data).__name__}")
+    if is_masked(data) or (isinstance(data, list | tuple) and any(map(is_masked, data))):
+        raise TypeError("it is masked: log what is not, array.compressed()")
     if isinstance(data, list | tuple) and any(map(tensors.is_tensor, data)):
         data = [tensors.as_array(value) if tensors.is_tensor(value) else value for value in data]
     try:

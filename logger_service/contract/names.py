@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from typing import Any
 
 NAME_LIMIT_BYTES = 1024
@@ -32,6 +33,15 @@ _ESCAPE = re.compile(r"%(2E|25)")
 _PORTABLE = r"0-9 !#$%&'()+,\-.;=@\[\]^_`{}"  # No `~`: FAT has a second name for each file, such as `longna~1`.
 _KEPT_BY_ALL_DISKS = re.compile(rf"[a-z{_PORTABLE}]+(?<![. ])")  # A dot or space at the end is dropped by some.
 _ALTERED_BY_SOME_DISK = re.compile(rf"[^A-Za-z{_PORTABLE}]")
+
+
+def first_repeated(names: Sequence[str]) -> str | None:
+    """Returns the first name that stands in a row for the second time; None: each stands once."""
+    seen = set(names)
+    if len(seen) == len(names):
+        return None
+    seen.clear()
+    return next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
 
 
 def check_name(name: Any) -> str:

@@ -17,7 +17,7 @@ from logger_service.contract.elements import Reading, double, doubles, one_numbe
 from logger_service.contract.flatten import flatten
 from logger_service.contract.kinds import NUMBERS, Kind, kind_of
 from logger_service.contract.late import Late
-from logger_service.contract.names import check_name
+from logger_service.contract.names import check_name, first_repeated
 
 Sanitized: TypeAlias = "tuple[dict[str, Any], tuple[str, ...], list[float], list[tuple[str, str]], Late | None]"
 """What to return to the caller, the names of the row, its values, (name, text) of each text, and what is still missing
@@ -181,6 +181,6 @@ def scalar(name: Any, value: Any) -> float:
 
 
 def _refuse_repeated(names: tuple[str, ...]) -> None:
-    if len(set(names)) != len(names):
-        repeated = next(name for name in names if names.count(name) > 1)
+    repeated = first_repeated(names)
+    if repeated is not None:
         raise ValueError(f"the metrics have the name {repeated!r} twice")

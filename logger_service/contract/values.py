@@ -26,9 +26,10 @@ from typing import Any
 import numpy as np
 
 from logger_service.contract import tensors
+from logger_service.contract.arrays import is_masked
 from logger_service.v1 import values_pb2
 
-NESTING_LIMIT = 30
+MOST_LEVELS = 30
 """The greatest number of maps and lists inside one another: parsers allow 100 messages, and a map takes three."""
 
 
@@ -63,16 +64,16 @@ def check_map(values: values_pb2.MapValue) -> None:
     """Refuses what is nested too deep to be read back (parsers of protobuf have a limit of their own) or is no value.
 
     Raises:
-        ValueError: It has more than `NESTING_LIMIT` levels, or a value whose kind is not set.
+        ValueError: It has more than `MOST_LEVELS` levels, or a value whose kind is not set.
     """
     level = list(values.values.values())
-    for _ in range(NESTING_LIMIT):
+    for _ in range(MOST_LEVELS):
         if not all(value.WhichOneof("kind") for value in level):
             raise ValueError("a value has no kind; a null is a null_value")
         level = [inner for value in level for inner in (*value.map_value.values.values(), *value.list_value.values)]
         if not level:
             return
-    raise ValueError(f"nested deeper than {NESTING_LIMIT} levels")
+    raise ValueError(f"nested deeper than {MOST_LEVELS} levels")
 
 
 def from_map(values: values_pb2.MapValue) -> dict[str, Any]:
@@ -200,8 +201,8 @@ def _entered(container: Any, path: str, within: tuple[int, ...]) -> tuple[int, .
     """Returns the ids of the containers that elements of this one stand within."""
     if id(container) in within:
         raise ValueError(f"hparams are nested without end: {path!r} contains itself")
-    if len(within) >= NESTING_LIMIT:
-        raise ValueError(f"hparams are nested more than {NESTING_LIMIT} levels deep at {path!r}")
+    if len(within) >= MOST_LEVELS:
+        raise ValueError(f"hparams are nested more than {MOST_LEVELS} levels deep at {path!r}")
     return *within, id(container)
 
 
@@ -212,6 +213,8 @@ def _plain(value: Any, path: str) -> Any:
     if isinstance(value, os.PathLike):
         text = os.fspath(value)
         return text if isinstance(text, str) else os.fsdecode(text)
+    if is_masked(value):
+        raise TypeError(f"the value of {path!r} in hparams has no form to log: it is masked")
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, np.longdouble):  # Whose `tolist` gives itself.

@@ -7,7 +7,7 @@ from collections.abc import Container
 import numpy as np
 
 from logger_service.contract.errors import Reason, ServiceError
-from logger_service.contract.names import check_name
+from logger_service.contract.names import check_name, first_repeated
 from logger_service.contract.values import check_map
 from logger_service.contract.wire import MAX_COLUMNS, MAX_VALUES, points
 from logger_service.hosting.histograms import check_histogram
@@ -110,8 +110,8 @@ def _admit_rows(
             f"time_unix_nano: {count} rows need {count} times, got {timed}",
             field="time_unix_nano",
         )
-    if width > 1 and len(set(names)) != width:
-        twice = next(name for at, name in enumerate(names) if name in names[:at])
+    twice = first_repeated(names) if width > 1 else None
+    if twice is not None:
         raise ServiceError(Reason.DUPLICATE_NAME, f"names: {twice!r} stands twice", field="names")
     if not timed:
         times.extend([now_ns] * count)

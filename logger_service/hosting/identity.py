@@ -94,7 +94,7 @@ def check_spelling(data_dir: Path, log_dir: str) -> None:
     try:
         spelling.check_spelling(str(data_dir), log_dir)
     except ValueError as error:
-        raise ServiceError(Reason.INVALID_NAME, f"exp_name: {error}", field="exp_name") from None
+        raise ServiceError(Reason.INVALID_NAME, str(error), field="exp_name") from None
 
 
 def _in(data_dir: Path, use: Callable[[RunTree], T]) -> T:

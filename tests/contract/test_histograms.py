@@ -131,6 +131,7 @@ def test_views_and_clients_log_histograms(logger, read):
         ("h", [1 + 2j], {}, TypeError, "'h'.*complex"),
         ("h", torch.zeros(2, dtype=torch.complex64), {}, TypeError, "'h'.*complex"),
         ("h", [[1], [1, 2]], {}, TypeError, "'h'.*lengths"),
+        ("h", np.ma.masked_array([1.0, 2.0], [True, False]), {}, TypeError, "'h'.*masked"),
         ("h", {"a": 1}, {}, TypeError, "'h'.*dict"),
         ("h", [1.0], {"bins": 0}, ValueError, "'h'.*65,536"),
         ("h", [1.0], {"bins": 65_537}, ValueError, "'h'.*65,536"),

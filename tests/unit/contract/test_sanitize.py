@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+import numbers
 import struct
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -139,6 +140,12 @@ def test_the_limit_of_elements(make: Any):
         sanitized({"a": make(range(1025))})
 
 
+class NoNumber(numbers.Number):
+    """Says that it is a number, and has none."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 BAD = [
     object(),
     1j,
@@ -156,6 +163,11 @@ BAD = [
     torch.tensor([1j, 2j]),
     torch.empty(2, device="meta"),
     torch.empty((), device="meta"),
+    np.ma.masked,
+    np.ma.masked_array([1.0], [True]),
+    np.ma.masked_array([1.0, 2.0], [True, False]),
+    [[np.ma.masked]],
+    NoNumber(),
     float,
 ]
 
@@ -167,6 +179,11 @@ def test_anything_else_is_refused_by_name(value: Any, company: dict[str, Any]):
         sanitized({**company, "the/key": value})
     with pytest.raises(TypeError, match="'the/key'"):
         scalar("the/key", value)
+
+
+def test_a_masked_array_of_which_nothing_is_masked_is_an_array():
+    assert sanitized({"a": np.ma.masked_array([1.0, 2.0])})[0] == {"a": [1.0, 2.0]}
+    assert scalar("a", np.ma.masked_array([1.0], [False])) == 1.0
 
 
 @pytest.mark.parametrize("value", [None, "1.0", [], [1.0], (1.0,), {}, {"a": 1.0}, TensorDict()])

@@ -17,7 +17,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logger_service.contract.values import NESTING_LIMIT, from_map, from_value, to_map, to_value
+from logger_service.contract.values import MOST_LEVELS, from_map, from_value, to_map, to_value
 from logger_service.v1 import logging_service_pb2, values_pb2
 
 
@@ -204,7 +204,7 @@ def nested_lists(levels: int) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    "deep", [nested_maps(NESTING_LIMIT), {"k": nested_lists(NESTING_LIMIT - 1)}], ids=["maps", "lists"]
+    "deep", [nested_maps(MOST_LEVELS), {"k": nested_lists(MOST_LEVELS - 1)}], ids=["maps", "lists"]
 )
 def test_what_is_as_deep_as_allowed_can_be_parsed_in_a_stream(deep: dict[str, Any]):
     request = logging_service_pb2.LogStreamRequest()
@@ -214,7 +214,7 @@ def test_what_is_as_deep_as_allowed_can_be_parsed_in_a_stream(deep: dict[str, An
 
 
 @pytest.mark.parametrize(
-    "deep", [nested_maps(NESTING_LIMIT + 1), {"k": nested_lists(NESTING_LIMIT)}], ids=["maps", "lists"]
+    "deep", [nested_maps(MOST_LEVELS + 1), {"k": nested_lists(MOST_LEVELS)}], ids=["maps", "lists"]
 )
 def test_what_is_deeper_is_refused(deep: dict[str, Any]):
     with pytest.raises(ValueError, match="nested"):
@@ -228,6 +228,12 @@ def test_what_contains_itself_is_refused_at_once():
         to_map({"b": circle})
     with pytest.raises(ValueError, match=r"'the value\.a0\[0\]' contains itself"):
         to_value(circle)
+
+
+@pytest.mark.parametrize("value", [np.ma.masked, np.ma.masked_array([1, 2], [True, False])], ids=["one", "array"])
+def test_what_is_masked_has_no_form(value):
+    with pytest.raises(TypeError, match=r"'a\.b' .*masked"):
+        to_map({"a": {"b": value}})
 
 
 def test_keys_come_back_in_order_since_the_wire_has_none():
