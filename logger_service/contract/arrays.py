@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,9 @@ def check_array(array: np.ndarray[Any, Any] | np.generic) -> None:
 
 def is_masked(value: object) -> bool:
     """Whether anything of an array is masked, by `numpy.ma`, which NumPy loads when it is used."""
-    if type(value) is np.ndarray:
+    if type(value) is np.ndarray or not isinstance(value, np.ndarray):
         return False
-    masked: Any = sys.modules.get("numpy.ma")
-    return masked is not None and bool(masked.is_masked(value))
+    # By name: another thread may be loading `numpy.ma` at this moment.
+    if not any(cls.__module__.startswith("numpy.ma") and cls.__name__ == "MaskedArray" for cls in type(value).__mro__):
+        return False
+    return bool(np.ma.is_masked(value))
