@@ -67,9 +67,7 @@ class _Hooks:
             return
         begun = time.monotonic()
         deadline = begun + EXIT_TIMEOUT_S - self.waited_s
-        with self.lock:
-            senders = list(self.senders)
-        for sender in senders:
+        for sender in list(self.senders):  # Without the lock, for which a handler of a signal would wait for ever.
             left = sender.deliver(max(0.0, deadline - time.monotonic()))
             if left and last:
                 _log.error("the process ends before this was delivered: %s", left)

@@ -27,7 +27,8 @@ class Failures:
 
     def __init__(self, run_name: str) -> None:
         self._run_name = run_name
-        self._lock = threading.Lock()
+        # Reentrant, as the handler of a signal may flush on the thread that it interrupts.
+        self._lock = threading.RLock()
         self._unreported: Counter[str] = Counter()
         self._logged_at: dict[str, float] = {}
 

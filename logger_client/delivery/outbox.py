@@ -26,12 +26,14 @@ class Outbox:
         self._failures = failures
         self._release = release
         self._lock = threading.Lock()
-        self._changed = Bell(self._lock)
+        self._changed = Bell()
         self._window = Window(max_bytes)
         self._told: set[tuple[int, str]] = set()
         self._stream: object | None = None
         self._finishing = False
         self.writer_id = new_writer_id()
+        self.position = (self.writer_id, 0)
+        """The writer's id and the last sequence that it has used; 0: none."""
         self.failure = ""
         """Why nothing will be delivered any more; empty: it will."""
         self.stopped = False
@@ -75,15 +77,17 @@ class Outbox:
 
         def found() -> bool:
             nonlocal request
-            if self._stream is not stream:
-                return True
-            entry = self._window.next_to_send()
-            if entry is not None:
-                request = batch_request(entry, self._window.first_held)
-            elif self._finishing and self._window.all_sent:
-                self._stream = None
-                request = finish_request()
-            return request is not None
+            with self._lock:
+                if self._stream is not stream:
+                    return True
+                entry = self._window.next_to_send()
+                if entry is not None:
+                    self.position = (self.writer_id, self._window.last_sequence)
+                    request = batch_request(entry, self._window.first_held)
+                elif self._finishing and self._window.all_sent:
+                    self._stream = None
+                    request = finish_request()
+                return request is not None
 
         self._changed.wait_for(found)
         return request
@@ -123,6 +127,7 @@ class Outbox:
             loser, self.writer_id = self.writer_id, new_writer_id()
             self._told.clear()
             given_up = self._window.renumber()
+            self.position = (self.writer_id, 0)
         self._failures.add_lost(loser, first_sequence, last_sequence)
         self._give_up(given_up, "the server lost its journal: what was acknowledged may stand in the files or not")
 
@@ -134,23 +139,19 @@ class Outbox:
             self._changed.ring()
         self._give_up(entries, why)
 
-    # What its owner wants.
+    # What its owner wants: without the lock, as it may be the handler of a signal that wants it.
 
     def wait_acknowledged(self, ordinal: int, timeout_s: float | None) -> bool:
         """Waits until all that was sealed up to `ordinal` is acknowledged; also returns False if it never will be."""
         self._changed.wait_for(lambda: self._window.acknowledged_ordinal >= ordinal or self.is_done, timeout_s)
         return self._window.acknowledged_ordinal >= ordinal
 
-    def position(self) -> tuple[str, int]:
-        """Returns the writer's id and the last sequence that it has used; 0: none."""
-        with self._lock:
-            return self.writer_id, self._window.last_sequence
-
     @property
     def acknowledged_in_all(self) -> tuple[int, int]:
-        """Up to which ordinal all is acknowledged, and how many points are."""
-        with self._lock:
-            return self._window.acknowledged_ordinal, self._window.acknowledged_points
+        """Up to which ordinal all is acknowledged, and how many points are; for messages."""
+        return self._window.acknowledged_ordinal, self._window.acknowledged_points
+
+    # What its threads want.
 
     def finish(self) -> None:
         """Nothing will be added any more: once all is sent, says so to the host."""

@@ -13,10 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 from time import time_ns
 from types import FrameType
 from typing import Literal
 
+from logger_client.delivery.bell import Bell
+from logger_client.delivery.receipt import Receipt
 from logger_service.contract.buffer import RecordBuffer
 from logger_service.contract.errors import LoggerClosedError
 from logger_service.contract.groups import Taken
@@ -64,6 +67,8 @@ class Sealed:
     """How much room of the recorder it takes."""
     dropped: int
     """How many points were dropped since the one before."""
+    receipt: Receipt | None = None
+    """Who waits until it is applied; None: nobody."""
 
 
 def _nothing() -> None:
@@ -102,13 +107,12 @@ class Recorder:
         # Taken by `with` alone: between an `acquire()` and the `try` that follows it, Ctrl-C would leave it held.
         self._lock = threading.Lock()
         self._locked = self._lock.locked
-        self._room = threading.Condition(self._lock)
-        self._content = threading.Condition(self._lock)
+        self._room = Bell()
+        self._content = Bell()
         self._buffer = RecordBuffer()
         self._started = False
-        self._attended = (
-            True  # Every call must go the long way: it is the first one, the buffer is full, or it is not open.
-        )
+        # Every call must go the long way: it is the first one, the buffer is full, or it is not open.
+        self._attended = True
         self._full = False
         self._seal_bytes = min(SEAL_BYTES, self._max_buffer_bytes)
         self._wake_bytes = 0  # From which size on the sender is woken; 0 while it sleeps.
@@ -139,12 +143,13 @@ class Recorder:
         if self._locked():
             self._refuse_own()
         with self._lock:
-            if self._attended and not self._admit(1, 0):
+            if not self._attended:
+                buffer = self._buffer
+                buffer.add_scalar(name, value, step, now)
+                if buffer.size_bytes >= self._wake_bytes:
+                    self._wake_sender()
                 return
-            buffer = self._buffer
-            buffer.add_scalar(name, value, step, now)
-            if buffer.size_bytes >= self._wake_bytes:
-                self._wake_sender()
+        self._add_admitted(methodcaller("add_scalar", name, value, step, now), 1, 0)
 
     def add_row(
         self,
@@ -160,12 +165,14 @@ class Recorder:
         if self._locked():
             self._refuse_own()
         with self._lock:
-            if (self._attended or size > self._seal_bytes) and not self._admit(len(values) + len(texts), size):
+            if not self._attended and size <= self._seal_bytes:
+                buffer = self._buffer
+                buffer.add_row(names, values, step, now, texts, late)
+                if buffer.size_bytes >= self._wake_bytes:
+                    self._wake_sender()
                 return
-            buffer = self._buffer
-            buffer.add_row(names, values, step, now, texts, late)
-            if buffer.size_bytes >= self._wake_bytes:
-                self._wake_sender()
+        fill = methodcaller("add_row", names, values, step, now, texts, late)
+        self._add_admitted(fill, len(values) + len(texts), size)
 
     def add_record(self, record: records_pb2.Record) -> None:
         """Takes a record of another kind.
@@ -177,27 +184,28 @@ class Recorder:
         if self._locked():
             self._refuse_own()
         with self._lock:
-            if (self._attended or size > self._seal_bytes) and not self._admit(1, size):
+            if not self._attended and size <= self._seal_bytes:
+                buffer = self._buffer
+                buffer.add_record(record, size)
+                if buffer.size_bytes >= self._wake_bytes:
+                    self._wake_sender()
                 return
-            buffer = self._buffer
-            buffer.add_record(record, size)
-            if buffer.size_bytes >= self._wake_bytes:
-                self._wake_sender()
+        self._add_admitted(methodcaller("add_record", record, size), 1, size)
 
     def add_at_once(
         self,
-        fill: Callable[[RecordBuffer], None],
-        hand_over: Callable[[Sealed], int],
+        fill: Callable[[RecordBuffer], object],
+        receipt: Receipt,
         *,
         points: int,
         size_bytes: int,
         timeout_s: float,
     ) -> bool:
-        """Takes what one call logs, and hands it over to be sent without lingering, in the order of the calls.
+        """Takes what one call logs, to be sent without lingering, in the order of the calls.
 
         Args:
             fill: Puts it into the buffer.
-            hand_over: Called with what is to be sent; returns how much room that takes from now on.
+            receipt: Told what becomes of it.
             points: How many points it is.
             size_bytes: How large it is, but for metrics.
             timeout_s: How long to wait for room where that is the policy.
@@ -210,16 +218,7 @@ class Recorder:
         """
         if self._locked():
             self._refuse_own()
-        with self._lock:
-            if not self._admit(points, size_bytes, timeout_s):
-                return False
-            fill(self._buffer)
-            self._seal()
-            for sealed in self._sealed:
-                self._held_bytes -= sealed.size_bytes - hand_over(sealed)
-            self._sealed.clear()
-            self._update()
-            return True
+        return self._add_admitted(fill, points, size_bytes, timeout_s, receipt)
 
     def texts_bytes(self, texts: Sequence[tuple[str, str]]) -> int:
         """Returns how large texts are as records.
@@ -265,42 +264,75 @@ class Recorder:
             frame = frame.f_back
         return False
 
-    # Called with the lock held.
+    def _add_admitted(
+        self,
+        fill: Callable[[RecordBuffer], object],
+        points: int,
+        size: int,
+        timeout_s: float | None = None,
+        receipt: Receipt | None = None,
+    ) -> bool:
+        """Adds what a call logs once it may be; waits for room where that is the policy, without the lock.
 
-    def _admit(self, points: int, size: int, timeout_s: float | None = None) -> bool:
-        """Whether what is about to be logged may be; waits for room where that is the policy."""
-        if not self._started and self._state is _State.OPEN:
-            self.on_first()
-            self._started = True
-            self._update()
+        Returns:
+            Whether it was added.
+        """
         begun = time.monotonic()
-        while self._state is _State.OPEN and not self._has_room(size):
-            if self._on_full == "drop":
-                self._drop(points)
-                return False
-            self._wait_for_room(begun, timeout_s)
-        if self._state is _State.CLOSED:
-            raise LoggerClosedError
-        if self._state is _State.FAILED:
-            self._undelivered += points
-            return False
-        return True
+        while True:
+            with self._lock:
+                admitted = self._admit(points, size)
+                if admitted:
+                    fill(self._buffer)
+                    if receipt is None:
+                        if self._buffer.size_bytes >= self._wake_bytes:
+                            self._wake_sender()
+                    elif self._buffer.size_bytes:
+                        self._seal(receipt)
+                        self._content.ring()
+                    else:
+                        receipt.settle()
+                if admitted is not None:
+                    return admitted
+                self._seal()
+                self._content.ring()
+            self._wait_for_room(size, begun, timeout_s)
 
-    def _has_room(self, size: int) -> bool:
-        held = self._held_bytes + self._buffer.size_bytes
-        # What is larger than all the room there is goes alone.
-        return not self._full and (size == 0 or held == 0 or held + size <= self._max_buffer_bytes)
-
-    def _wait_for_room(self, begun: float, timeout_s: float | None) -> None:
+    def _wait_for_room(self, size: int, begun: float, timeout_s: float | None) -> None:
         """Waits until something is given back, or for a while."""
-        self._seal()
-        self._content.notify()
         waited_s = time.monotonic() - begun
         if timeout_s is not None and waited_s >= timeout_s:
             raise TimeoutError(f"nothing was logged: {self._how_full()}")
         if waited_s >= WARN_EVERY_S:
             self._warn("logging waits for room")
-        self._room.wait(WARN_EVERY_S if timeout_s is None else min(WARN_EVERY_S, timeout_s - waited_s))
+        self._room.wait_for(
+            lambda: self._state is not _State.OPEN or self._has_room(size),
+            WARN_EVERY_S if timeout_s is None else min(WARN_EVERY_S, timeout_s - waited_s),
+        )
+
+    # Called with the lock held.
+
+    def _admit(self, points: int, size: int) -> bool | None:
+        """Whether what is about to be logged may be; None: once there is room."""
+        if not self._started and self._state is _State.OPEN:
+            self.on_first()
+            self._started = True
+            self._update()
+        if self._state is _State.CLOSED:
+            raise LoggerClosedError
+        if self._state is _State.FAILED:
+            self._undelivered += points
+            return False
+        if self._has_room(size):
+            return True
+        if self._on_full == "drop":
+            self._drop(points)
+            return False
+        return None
+
+    def _has_room(self, size: int) -> bool:
+        held = self._held_bytes + self._buffer.size_bytes
+        # What is larger than all the room there is goes alone.
+        return not self._full and (size == 0 or held == 0 or held + size <= self._max_buffer_bytes)
 
     def _drop(self, points: int) -> None:
         self._dropped += points
@@ -322,16 +354,16 @@ class Recorder:
         if self._buffer.size_bytes >= self._seal_bytes:
             self._seal()
         self._wake_bytes = self._seal_bytes
-        self._content.notify()
+        self._content.ring()
 
-    def _seal(self, *, last_word: bool = False) -> None:
+    def _seal(self, receipt: Receipt | None = None, *, last_word: bool = False) -> None:
         """Seals what there is. A count of dropped points travels with what follows, or, as the last word, by itself."""
         buffer = self._buffer
         size = buffer.size_bytes
         if not size and not (last_word and self._dropped):
             return
         points = buffer.points
-        sealed = Sealed(self._ordinal + 1, buffer.content, points, size, self._dropped)
+        sealed = Sealed(self._ordinal + 1, buffer.content, points, size, self._dropped, receipt)
         following = buffer.following()
         # No call from here on: Ctrl-C comes with one, and would leave this sealed twice or not at all.
         self._sealed += [sealed]
@@ -357,30 +389,35 @@ class Recorder:
 
     def take(self) -> list[Sealed] | None:
         """Waits until there is something, lingers for more, and returns what is to be sent; None: nothing will come."""
-        with self._lock:
-            while not self._sealed and not self._buffer.size_bytes:
-                if self._close_asked:
-                    self._close_asked = False
-                    self._end(_State.CLOSED)
-                    continue
-                if self._state is not _State.OPEN:
-                    return None
-                self._wake_bytes = 0
-                self._content.wait(_IDLE_S)
-            self._wake_bytes = self._seal_bytes
+        while not self._content.wait_for(self._may_take, _IDLE_S):
+            pass
+        if self._state is _State.OPEN:
             self._linger()
+        with self._lock:
             if not self._sealed:
                 self._seal()
             sealed, self._sealed = self._sealed, []
-            return sealed
+            return sealed or None
+
+    def _may_take(self) -> bool:
+        """Whether there is something to take, or nothing will come. If not, the next thing logged rings."""
+        with self._lock:
+            if self._close_asked:
+                self._close_asked = False
+                self._end(_State.CLOSED)
+            if self._sealed or self._buffer.size_bytes:
+                self._wake_bytes = self._seal_bytes
+                return True
+            self._wake_bytes = 0
+            return self._state is not _State.OPEN
 
     def _linger(self) -> None:
-        begun = time.monotonic()
-        left = LINGER_S
-        while left > 0 and not self._sealed and self._state is _State.OPEN:
-            self._content.wait(left)
-            most = LINGER_UNACKNOWLEDGED_S if self._held_bytes else LINGER_S
-            left = begun + most - time.monotonic()
+        def is_enough() -> bool:
+            return bool(self._sealed) or self._state is not _State.OPEN
+
+        if not self._content.wait_for(is_enough, LINGER_S):
+            more_s = LINGER_UNACKNOWLEDGED_S - LINGER_S
+            self._content.wait_for(lambda: is_enough() or not self._held_bytes, more_s)
 
     def release(self, size_bytes: int) -> None:
         """Gives back room: something is acknowledged, or turned out to be smaller."""
@@ -388,9 +425,9 @@ class Recorder:
             self._held_bytes -= size_bytes
             self._update()
             if not self._full:
-                self._room.notify_all()
+                self._room.ring()
             if not self._held_bytes:
-                self._content.notify()
+                self._content.ring()
 
     def forget(self, points: int) -> None:
         """Points that were sealed turned out to have no values."""
@@ -407,14 +444,13 @@ class Recorder:
             self._refuse_own()
         with self._lock:
             self._seal(last_word=True)
-            self._content.notify()
+            self._content.ring()
             return self._ordinal
 
     @property
     def sealed_in_all(self) -> tuple[int, int]:
-        """The last ordinal, and how many points were sealed up to it."""
-        with self._lock:
-            return self._ordinal, self._sealed_points
+        """The last ordinal, and how many points were sealed up to it; no longer so when it is read, for messages."""
+        return self._ordinal, self._sealed_points
 
     def close(self) -> None:
         """From now on every call raises LoggerClosedError; what was logged is still sent."""
@@ -431,11 +467,21 @@ class Recorder:
             with self._lock:
                 self._end(_State.CLOSED)
 
-    def fail(self) -> None:
+    def put_back(self, taken: list[Sealed]) -> None:
+        """What was taken cannot be sent."""
+        with self._lock:
+            self._sealed[:0] = taken
+
+    def fail(self, why: str) -> None:
         """From now on what is logged is only counted, as undelivered. So is what has not been taken."""
         with self._lock:
-            self._undelivered += self._buffer.points + sum(sealed.points for sealed in self._sealed)
+            self._undelivered += self._buffer.points
             self._buffer.take()
+            for sealed in self._sealed:
+                if sealed.receipt is not None and sealed.receipt.refuse(why):
+                    sealed.receipt.settle()
+                else:
+                    self._undelivered += sealed.points
             self._sealed.clear()
             self._end(_State.FAILED)
 
@@ -450,12 +496,15 @@ class Recorder:
             self._state = state
         self._seal(last_word=True)
         self._update()
-        self._content.notify_all()
-        self._room.notify_all()
+        self._content.ring()
+        self._room.ring()
 
 
 _HOLDERS = frozenset(
     getattr(Recorder, name).__code__
-    for name in ("add_scalar", "add_row", "add_record", "add_at_once", "forget", "seal", "close", "release", "fail")
+    for name in (
+        *("add_scalar", "add_row", "add_record", "add_at_once", "seal", "close", "close_later", "take_undelivered"),
+        *("take", "_may_take", "release", "forget", "put_back", "fail"),
+    )
 )
-"""What holds the lock while Python code runs, in which a signal handler may be called."""
+"""What holds the lock while Python code runs, in which a signal handler or a finalizer may be called."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from logger_client.transports.base import CallFailed
-from logger_service.contract.errors import Reason
+from logger_client.transports.base import CANCELLED, UNKNOWN, CallFailed
+from logger_service.contract.errors import Code, Reason
 
-_CANCELLED, _UNKNOWN, _DEADLINE_EXCEEDED, _INTERNAL, _UNAVAILABLE = 1, 2, 4, 13, 14
 # Batches are numbered and sending one again changes nothing, so a stream may be opened again after whatever says that
 # the connection broke rather than that we were refused: proxies and gRPC itself use all of these for it.
-_BROKEN_STREAM = frozenset({_CANCELLED, _UNKNOWN, _DEADLINE_EXCEEDED, _INTERNAL, _UNAVAILABLE})
+_BROKEN_STREAM = frozenset({CANCELLED, UNKNOWN, Code.DEADLINE_EXCEEDED, Code.INTERNAL, Code.UNAVAILABLE})
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ def stream_may_be_retried(failure: CallFailed) -> bool:
 def call_may_be_retried(failure: CallFailed) -> bool:
     """Whether a call that failed so, and that may be repeated, is worth another attempt."""
     if failure.error is None:
-        return failure.code in (_DEADLINE_EXCEEDED, _UNAVAILABLE)
+        return failure.code in (Code.DEADLINE_EXCEEDED, Code.UNAVAILABLE)
     return failure.error.retry_after_s is not None
 
 

@@ -9,16 +9,17 @@ import time
 from collections.abc import Callable, Iterator
 
 from logger_client.delivery import exiting, words
+from logger_client.delivery.bell import Bell
 from logger_client.delivery.encoding import HEADER_BYTES, serialize_records
 from logger_client.delivery.failures import Failures
 from logger_client.delivery.identity import RunIdentity
 from logger_client.delivery.outbox import Outbox
-from logger_client.delivery.receipt import Receipt
 from logger_client.delivery.recorder import Recorder, Sealed
 from logger_client.delivery.retry import Backoff, asked_delay_s, call_may_be_retried, stream_may_be_retried
 from logger_client.delivery.stream import Stream
 from logger_client.delivery.window import Entry
 from logger_client.transports.base import CallFailed, Transport
+from logger_client.uninterrupted import in_background, uninterrupted
 from logger_service.contract.errors import Reason
 from logger_service.contract.groups import settle
 from logger_service.contract.wire import encode_records
@@ -33,6 +34,9 @@ _JOIN_S = 0.5
 
 class Sender:
     """Delivers what a recorder takes.
+
+    What its owner calls may be called on the main thread, which Ctrl-C interrupts: there it waits with a `Bell`, and
+    leaves to other threads what takes any other lock.
 
     Its threads start with the first thing logged. They end when the recorder was closed and all is delivered, when
     nothing can be delivered any more, or with `stop`.
@@ -57,38 +61,49 @@ class Sender:
         self._max_batch_bytes = limits.max_message_bytes - HEADER_BYTES
         self._backoff = Backoff()
         self._stream: Stream | None = None
+        self._lock = threading.Lock()
+        self._ended = Bell()
         self._threads: dict[str, threading.Thread] = {}
+        self._running: set[str] = set()
         self._abandoned = False
         self._trouble_since: float | None = None
         self._complained_at = 0.0
         recorder.on_first = self.start
 
     def start(self) -> None:
-        """Starts the threads.
+        """Starts the threads. After Ctrl-C it may be called again.
 
         Raises:
             RuntimeError: No thread can be started.
         """
-        for name, work in (("encoder", self._encode), ("stream", self._keep_stream)):
-            if name not in self._threads:
-                thread = threading.Thread(
-                    target=self._work_alone, args=(name, work), name=f"logger-client-{name}", daemon=True
-                )
-                thread.start()
-                self._threads.setdefault(name, thread)
+        uninterrupted(self._start)
+
+    def _start(self) -> None:
+        with self._lock:
+            for name, work in (("encoder", self._encode), ("stream", self._keep_stream)):
+                if name not in self._threads:
+                    thread = threading.Thread(
+                        target=self._work, args=(name, work), name=f"logger-client-{name}", daemon=True
+                    )
+                    thread.start()
+                    self._threads[name] = thread
+                    self._running.add(name)
         exiting.add(self)
 
-    def _work_alone(self, name: str, work: Callable[[], None]) -> None:
-        """Works, unless another thread does: after Ctrl-C in `start`, nobody knows what had begun."""
-        if self._threads.setdefault(name, threading.current_thread()) is threading.current_thread():
-            work()
+    def _work(self, name: str, work: Callable[[], None]) -> None:
+        work()
+        with self._lock:
+            self._running.discard(name)
+            self._ended.ring()
+        if self._abandoned and not self._running:
+            self._transport.close()
 
     @property
     def has_started(self) -> bool:
         """Whether anything was ever logged."""
         return bool(self._threads)
 
-    def submit(self, sealed: Sealed, receipt: Receipt | None = None) -> int:
+    def submit(self, sealed: Sealed) -> int:
         """Encodes what was sealed and adds it to what is on its way; returns how many bytes that is."""
         for why, lost in settle(sealed.content).items():
             self._failures.add(why, lost)
@@ -103,7 +118,7 @@ class Sender:
                     points,
                     ordinal=sealed.ordinal if last else sealed.ordinal - 1,
                     dropped=dropped,
-                    receipt=receipt if last else None,
+                    receipt=sealed.receipt if last else None,
                 )
             )
             dropped = 0
@@ -133,24 +148,26 @@ class Sender:
         """Nothing more will be logged: the threads end by themselves once all is delivered."""
         self._abandoned = True
         self._recorder.close_later()
-        if not any(thread.is_alive() for thread in list(self._threads.values())):
-            self._transport.close()
+        if not self._running:
+            in_background(self._transport.close)
 
     def join(self, timeout_s: float | None) -> bool:
-        """Waits until the threads have ended; returns whether they have."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        for thread in list(self._threads.values()):
-            thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
-        return not any(thread.is_alive() for thread in list(self._threads.values()))
+        """Waits until the threads have done their work; returns whether they have."""
+        return self._ended.wait_for(lambda: not self._running, timeout_s)
 
     def stop(self) -> None:
         """Ends everything at once; what is not acknowledged is given up."""
+        self.outbox.stop()  # Before anything is closed, or the encoder might find the time to say that all is done.
         self._recorder.close()
-        self.outbox.stop()
+        uninterrupted(self._stop)
+
+    def _stop(self) -> None:
         if self._stream is not None:
             self._stream.cancel()
         self._transport.close()
-        self.join(_JOIN_S)
+        deadline = time.monotonic() + _JOIN_S
+        for thread in list(self._threads.values()):
+            thread.join(max(0.0, deadline - time.monotonic()))
         exiting.discard(self)
 
     @contextlib.contextmanager
@@ -167,8 +184,13 @@ class Sender:
     def _encode(self) -> None:
         with self._guarded():
             while (taken := self._recorder.take()) is not None:
-                for sealed in taken:
-                    self._recorder.release(sealed.size_bytes - self.submit(sealed))
+                for index, sealed in enumerate(taken):
+                    try:
+                        size_bytes = self.submit(sealed)
+                    except Exception:
+                        self._recorder.put_back(taken[index:])  # For `fail`, which says so to those who wait.
+                        raise
+                    self._recorder.release(sealed.size_bytes - size_bytes)
         self.outbox.finish()
 
     # The stream's thread.
@@ -181,8 +203,6 @@ class Sender:
                 delay_s = self._serve(self._stream, attempt)
                 attempt = 0 if self._stream.got_on else attempt + 1
                 self.outbox.pause(delay_s)
-        if self._abandoned:
-            self._transport.close()
         exiting.discard(self)
 
     def _serve(self, stream: Stream, attempt: int) -> float:
@@ -222,7 +242,7 @@ class Sender:
     def _fail(self, why: str) -> None:
         _log.error("run %s: nothing more will be delivered to %s: %s", self._run.name, self._transport.target, why)
         self.outbox.fail(why)
-        self._recorder.fail()
+        self._recorder.fail(why)
 
     def _connected(self) -> None:
         if self._trouble_since is not None:

@@ -38,7 +38,7 @@ class Stream:
         self._on_welcome = on_welcome
         self._call: LogStreamCall | None = None
         self._timer: threading.Timer | None = None
-        self._welcome = threading.Event()
+        self._welcome = threading.Event()  # Of two threads of our own, which no signal interrupts.
         self._welcomed = False
         self.got_on = False
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from logger_client.delivery.receipt import Receipt
-from logger_client.delivery.recorder import Recorder, Sealed
+from logger_client.delivery.recorder import Recorder
 from logger_client.delivery.sender import Sender
 from logger_service.contract.buffer import RecordBuffer
 from logger_service.contract.errors import DeliveryError, DeliveryPending
@@ -67,22 +67,21 @@ class SynchronousSink:
         deadline = time.monotonic() + self._timeout_s
         if self.sender.outbox.failure:
             raise DeliveryError(self.sender.outbox.failure)
-        receipts: list[Receipt] = []
-
-        def hand_over(sealed: Sealed) -> int:
-            receipts.append(Receipt())
-            return self.sender.submit(sealed, receipts[-1])
-
-        taken = self._recorder.add_at_once(
-            fill, hand_over, points=points, size_bytes=size_bytes, timeout_s=self._timeout_s
-        )
-        if not taken:
-            raise DeliveryError(self.sender.outbox.failure or "not logged: the buffer is full, and on_full is 'drop'")
-        for receipt in receipts:
-            refusals = receipt.wait(max(0.0, deadline - time.monotonic()))
-            if refusals is None:
-                raise DeliveryPending(
-                    f"not applied within {self._timeout_s:g} s; it is kept and will be delivered: do not log it again"
+        receipt = Receipt()
+        try:
+            taken = self._recorder.add_at_once(
+                fill, receipt, points=points, size_bytes=size_bytes, timeout_s=self._timeout_s
+            )
+            if not taken:
+                raise DeliveryError(
+                    self.sender.outbox.failure or "not logged: the buffer is full, and on_full is 'drop'"
                 )
-            if refusals:
-                raise DeliveryError("; ".join(refusals))
+            refusals = receipt.wait(max(0.0, deadline - time.monotonic()))
+        finally:
+            receipt.abandon()
+        if refusals is None:
+            raise DeliveryPending(
+                f"not applied within {self._timeout_s:g} s; it is kept and will be delivered: do not log it again"
+            )
+        if refusals:
+            raise DeliveryError("; ".join(refusals))

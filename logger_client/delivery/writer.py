@@ -90,17 +90,28 @@ class Writer:
         deadline = time.monotonic() + timeout_s
         self._recorder.close()
         try:
-            if self._sender.has_started:
-                self._flush(timeout_s, "applied")
-        finally:
-            self._sender.leave(max(0.0, deadline - time.monotonic()))
-            self._sender.stop()
+            try:
+                if self._sender.has_started:
+                    self._flush(timeout_s, "applied")
+            except Exception:
+                self._leave(deadline)
+                raise
+            self._leave(deadline)
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C: nobody waits any more for what is still to be delivered.
+            self._sender.leave_later()
+            raise
+
+    def _leave(self, deadline: float) -> None:
+        self._sender.leave(max(0.0, deadline - time.monotonic()))
+        self._sender.stop()
 
     def _flush(self, timeout_s: float | None, level: FlushLevel) -> run_service_pb2.Ledger | None:
         deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         outbox = self._sender.outbox
         if left := self._sender.deliver(timeout_s):
-            if timeout_s is None:  # Another thread has shut it down.
+            if timeout_s is None or outbox.stopped:  # Another thread has shut it down.
                 raise LoggerClosedError
             raise TimeoutError(
                 f"unsent, or not acknowledged by {self._transport.target}, after {timeout_s:g} s: {left}"
@@ -125,7 +136,7 @@ class Writer:
                 raise TimeoutError(
                     f"{self._transport.target} has acknowledged everything; that it is {level} it has not said in time"
                 )
-            writer_id, sequence = self._sender.outbox.position()
+            writer_id, sequence = self._sender.outbox.position
             request = run_service_pb2.FlushRunRequest(
                 run_id=self._run.run_id,
                 writer_id=writer_id if sequence else "",
@@ -135,6 +146,8 @@ class Writer:
             try:
                 return self._transport.flush_run(request, min(remaining_s, _CALL_TIMEOUT_S)).ledger
             except CallFailed as failure:
+                if self._sender.outbox.stopped:
+                    raise LoggerClosedError from None
                 if failure.reason is Reason.RUN_NOT_FOUND:
                     self._reopen(min(remaining_s, _CALL_TIMEOUT_S))
                 elif not (call_may_be_retried(failure) or _is_unknown_writer(failure)):

@@ -9,6 +9,9 @@ from logger_service.contract import status_details
 from logger_service.contract.errors import Reason, ServiceError
 from logger_service.v1 import logging_service_pb2, query_service_pb2, run_service_pb2
 
+CANCELLED, UNKNOWN = 1, 2
+"""Status codes of gRPC itself: no reason of the contract has them, so they are not among its `Code`s."""
+
 
 class CallFailed(Exception):
     """A call or a stream ended with an error. Its text is the host's, or the transport's own.

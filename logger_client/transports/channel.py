@@ -11,8 +11,9 @@ from typing import Any
 
 import grpc
 
-from logger_client.transports.base import CallFailed
+from logger_client.transports.base import CANCELLED, CallFailed
 from logger_service.contract import status_details
+from logger_service.contract.errors import Code
 
 _log = logging.getLogger("logger_client")
 
@@ -31,7 +32,6 @@ _OPTIONS: dict[str, int] = {
     # gRPC's own retries would only hide what the sender is to know.
     "grpc.enable_retries": 0,
 }
-_CANCELLED, _UNAVAILABLE = 1, 14
 
 
 class GrpcChannel:
@@ -51,13 +51,16 @@ class GrpcChannel:
             answer: bytes = self._channel.unary_unary(method)(request, timeout=timeout_s, wait_for_ready=wait_for_host)
             return answer
 
-    def open_stream(self, method: str, requests: Iterator[bytes]) -> GrpcStream:
-        """Opens a stream."""
+    def open_stream(
+        self, method: str, requests: Iterator[bytes], timeout_s: float | None = None, *, wait_for_host: bool = False
+    ) -> GrpcStream:
+        """Opens a stream. A call of one request and one answer is a stream too, and can be cancelled then."""
         with _translated():
             try:
-                return GrpcStream(self._channel.stream_stream(method)(requests))
+                call = self._channel.stream_stream(method)(requests, timeout=timeout_s, wait_for_ready=wait_for_host)
             except RuntimeError as error:  # No thread can be started: there are too many, or the interpreter ends.
-                raise CallFailed(_UNAVAILABLE, str(error)) from None
+                raise CallFailed(Code.UNAVAILABLE, str(error)) from None
+            return GrpcStream(call)
 
     def close(self) -> None:
         """Ends all calls and closes the channel."""
@@ -90,7 +93,7 @@ def _translated() -> Iterator[None]:
     except ValueError as error:  # What gRPC raises for a channel that another thread has closed meanwhile.
         if "closed channel" not in str(error):
             raise
-        raise CallFailed(_CANCELLED, "the connection was closed") from None
+        raise CallFailed(CANCELLED, "the connection was closed") from None
 
 
 def _failure(error: Any) -> CallFailed:

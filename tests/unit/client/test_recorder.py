@@ -6,10 +6,12 @@ import logging
 import signal
 import threading
 import time
+from operator import methodcaller
 
 import pytest
 
 from logger_client.delivery import recorder as recorder_module
+from logger_client.delivery.receipt import Receipt
 from logger_client.delivery.recorder import SEAL_BYTES, Recorder, Sealed
 from logger_service.contract.errors import LoggerClosedError
 from logger_service.contract.wire import encode_records, text_record
@@ -234,7 +236,7 @@ def test_closing_lets_those_go_that_wait_for_room():
 def test_after_a_failure_everything_is_counted_as_undelivered():
     recorder = make()
     recorder.add_row(("x", "y"), [1.0, 2.0], 0)
-    recorder.fail()
+    recorder.fail("why")
     recorder.add_scalar("x", 3.0, 1)
     assert recorder.take() is None
     assert recorder.take_undelivered() == 3
@@ -244,32 +246,50 @@ def test_after_a_failure_everything_is_counted_as_undelivered():
         recorder.add_scalar("x", 4.0, 2)
 
 
+def add_at_once(recorder: Recorder, fill=methodcaller("add_scalar", "x", 1.0, 0, 1), timeout_s: float = 1) -> Receipt:
+    receipt = Receipt()
+    assert recorder.add_at_once(fill, receipt, points=1, size_bytes=0, timeout_s=timeout_s)
+    return receipt
+
+
 def test_one_call_at_once():
+    """It is taken without lingering, with the receipt of the call, after what came before it."""
     recorder = make()
     recorder.add_scalar("before", 0.0, 0)
     [before] = recorder.take()
-    handed: list[Sealed] = []
-
-    def hand_over(sealed: Sealed) -> int:
-        handed.append(sealed)
-        return 10
-
-    taken = recorder.add_at_once(
-        lambda buffer: buffer.add_scalar("x", 1.0, 0, 1), hand_over, points=1, size_bytes=0, timeout_s=1
-    )
-    assert taken
-    assert values(handed) == [1.0]
-    assert handed[0].ordinal == before.ordinal + 1
-    assert recorder.seal() == handed[0].ordinal
-    recorder.release(before.size_bytes + 10)
+    receipt = add_at_once(recorder)
+    [sealed] = recorder.take()
+    assert values([sealed]) == [1.0]
+    assert sealed.receipt is receipt
+    assert receipt.waits
+    assert sealed.ordinal == before.ordinal + 1
+    assert recorder.seal() == sealed.ordinal
+    recorder.release(before.size_bytes + sealed.size_bytes)
     assert recorder._held_bytes == 0
+
+
+def test_one_call_at_once_that_logs_nothing_is_settled():
+    receipt = add_at_once(make(), fill=lambda buffer: None)
+    assert receipt.wait(None) == []
 
 
 def test_one_call_at_once_without_room_in_time_logs_nothing():
     recorder = make(max_buffer_bytes=1 << 16)
     fill(recorder)
     with pytest.raises(TimeoutError, match="nothing was logged"):
-        recorder.add_at_once(lambda buffer: None, lambda sealed: 0, points=1, size_bytes=0, timeout_s=0.01)
+        add_at_once(recorder, timeout_s=0.01)
+
+
+def test_a_failure_is_told_to_those_who_wait_and_counted_for_the_others():
+    recorder = make()
+    receipts = [add_at_once(recorder) for _ in range(3)]
+    taken = recorder.take()
+    receipts[1].abandon()
+    recorder.put_back(taken[1:])
+    recorder.fail("why")
+    assert receipts[0].waits
+    assert recorder.take_undelivered() == 1
+    assert receipts[2].wait(None) == ["why"]
 
 
 def test_many_threads_lose_and_double_nothing():
