@@ -317,9 +317,7 @@ class DirectSink:
         self._writing = threading.RLock()
         self._is_asked = False
         self._started = False
-        self._thread = ErrandThread(
-            "direct-logger", self._writing, WRITE_AFTER_S, self._write_by_itself, lambda: self._finished
-        )
+        self._thread = ErrandThread(self._writing, WRITE_AFTER_S, self._write_by_itself, lambda: self._finished)
 
     def _start(self) -> None:
         """Starts the thread, and has the end of the process write the rest."""

@@ -1,10 +1,13 @@
 """A thread that does things for others, who wait in a way that Ctrl-C may end and cannot break.
 
-Locks and queues of C alone are used for that: Ctrl-C within an `Event`, which is Python code, may leave it locked.
+Locks, queues and threads of C alone are used for that: Ctrl-C within a `threading.Event` or the start of a
+`threading.Thread`, which are Python code, may leave the one locked and the other started twice.
 """
 
 from __future__ import annotations
 
+import _thread
+import os
 import queue
 import threading
 import time
@@ -40,7 +43,6 @@ class ErrandThread:
     """The thread, which does not outlive its process.
 
     Args:
-        name: What it is called.
         lock: Held while it does something for others.
         pause_s: When nobody wants anything for so long, it does what it does by itself.
         by_itself: That; called without the lock.
@@ -49,7 +51,6 @@ class ErrandThread:
 
     def __init__(
         self,
-        name: str,
         lock: threading.RLock,
         pause_s: float,
         by_itself: Callable[[], None],
@@ -60,15 +61,19 @@ class ErrandThread:
         self._by_itself = by_itself
         self._has_ended = has_ended
         self._errands: queue.SimpleQueue[_Errand | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._alone = threading.Lock()
+        self._ident = 0
+        self._pid = 0
+        self._is_over = False
 
     def start(self) -> None:
-        """Starts it.
+        """Starts it. If Ctrl-C broke that off, it may be called again.
 
         Raises:
             RuntimeError: No thread can be started.
         """
-        self._thread.start()
+        self._pid = os.getpid()
+        _thread.start_new_thread(self._run, ())
 
     def wake(self) -> None:
         """Has it do now what it does by itself. May be called anywhere, even while the garbage is collected."""
@@ -88,7 +93,7 @@ class ErrandThread:
             Exception: What it raised.
         """
         errand = _Errand(work)
-        if self._thread is threading.current_thread():
+        if self._ident == threading.get_ident():
             errand.run(self._lock)
         else:
             self._errands.put(errand)
@@ -96,7 +101,7 @@ class ErrandThread:
             while not errand.wait(max(0.0, min(_LOOK_S, deadline - time.monotonic()))):
                 if time.monotonic() >= deadline:
                     return False
-                if not self._thread.is_alive():
+                if self._is_over or self._pid != os.getpid():
                     if not errand.wait(0):  # It had ended before.
                         errand.run(self._lock)
                     break
@@ -105,6 +110,15 @@ class ErrandThread:
         return True
 
     def _run(self) -> None:
+        if not self._alone.acquire(blocking=False):  # It was started twice.
+            return
+        self._ident = threading.get_ident()
+        try:
+            self._work()
+        finally:
+            self._ident, self._is_over = 0, True
+
+    def _work(self) -> None:
         while not self._has_ended():
             try:
                 errand = self._errands.get(timeout=self._pause_s)

@@ -388,13 +388,13 @@ def test_waiting_ends_with_the_time_given(tmp_path: Path, call: str):
 
 
 def test_a_logger_that_nobody_has_any_more_writes_the_rest_and_ends(tmp_path: Path):
-    before = set(threading.enumerate())
+    before = set(os.listdir("/proc/self/task"))
     for number in range(10):
         logger = CSVLogger(f"run{number}", tmp_path)
         logger.log_scalar("a", 1.0)
         del logger
     gc.collect()
-    wait_for(lambda: set(threading.enumerate()) <= before)
+    wait_for(lambda: set(os.listdir("/proc/self/task")) <= before)
     for number in range(10):
         assert read_csv_run(tmp_path / f"run{number}").scalars == {"a": [(0, 1.0)]}
         assert (tmp_path / f"run{number}" / ".direct.json").exists()
@@ -527,15 +527,12 @@ def test_a_shutdown_that_cannot_write_says_so_and_ends(tmp_path: Path):
 
 
 def test_nothing_stays_open_or_running_after_shutdown(tmp_path: Path):
-    before = set(os.listdir("/proc/self/fd")), set(threading.enumerate())
+    before, threads = set(os.listdir("/proc/self/fd")), os.listdir("/proc/self/task")
     logger = CSVLogger("run", tmp_path)
     logger.log_metrics({f"name{index}": 1.0 for index in range(20)})
     logger.shutdown()
-    threads = [thread for thread in threading.enumerate() if thread not in before[1]]
-    for thread in threads:
-        thread.join(10)
-        assert not thread.is_alive()
-    assert len(os.listdir("/proc/self/fd")) == len(before[0])
+    wait_for(lambda: set(os.listdir("/proc/self/task")) <= set(threads))
+    assert len(os.listdir("/proc/self/fd")) == len(before)
 
 
 def test_many_threads_lose_nothing(tmp_path: Path):
@@ -579,6 +576,35 @@ def test_an_interrupt_of_writing_loses_and_doubles_nothing(tmp_path: Path):
     found = read_csv_run(tmp_path / "run").scalars["x"]
     assert ended <= len(found) <= began
     assert found == [(step, 1.0) for step in range(len(found))]
+
+
+def test_an_interrupt_of_the_first_call_leaves_a_logger_that_works(tmp_path: Path, run_python):
+    code = """if True:
+        import random, signal, sys
+        from logger_service.backends import CSVLogger
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        for number in range(300):
+            logger = CSVLogger(f"run{number}", sys.argv[1])
+            began = ended = 0
+            try:
+                signal.setitimer(signal.ITIMER_REAL, random.uniform(0.00002, 0.0006))
+                while True:
+                    began += 1
+                    logger.log_scalar("a", 1.0)
+                    ended += 1
+                    if began == 3:
+                        logger.flush()
+            except KeyboardInterrupt:
+                pass
+            logger.log_scalar("b", 1.0)
+            logger.shutdown()
+            path = f"{sys.argv[1]}/run{number}/scalars/"
+            assert len(open(path + "b.csv").readlines()) == 1
+            if ended:
+                assert ended <= len(open(path + "a.csv").readlines()) <= began
+    """
+    done = run_python(code, str(tmp_path))
+    assert done.stderr == ""
 
 
 def test_the_end_of_the_interpreter_goes_on_with_an_interrupted_shutdown(tmp_path: Path, run_python):
