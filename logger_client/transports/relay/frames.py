@@ -14,6 +14,7 @@ Numbers are big-endian. A process numbers its calls 1, 2, 3 …
 from __future__ import annotations
 
 import enum
+import math
 import socket
 import struct
 import threading
@@ -44,8 +45,8 @@ class Head(NamedTuple):
     """The server."""
     method: str
     """`/package.Service/Method`."""
-    timeout_s: float
-    """Its deadline; streams have none."""
+    timeout_s: float | None
+    """Its deadline; None: it has none, as streams do."""
     wait_for_host: bool
     """Whether to wait for a server that cannot be reached, until the deadline."""
 
@@ -95,7 +96,15 @@ class Pipe:
             pass
 
     def close(self) -> None:
-        """Gives up this end. Unlike `shut_down`, it does nothing to copies of it that other processes have."""
+        """Gives up this end, whose other end is gone or which was shut down."""
+        with self._sending:  # Who sends must not find another file under its number.
+            self._socket.close()
+
+    def abandon(self) -> None:
+        """Gives up a copy of this end that a forked child has, in which the lock may be held for ever.
+
+        Unlike `shut_down`, it does nothing to the copies of other processes.
+        """
         self._socket.close()
 
     def _take(self, size: int) -> bytes | None:
@@ -111,7 +120,8 @@ class Pipe:
 def pack_call(head: Head, request: bytes = b"") -> bytes:
     """Returns the payload of CALL, or of OPEN."""
     target, method = head.target.encode(), head.method.encode()
-    return _HEAD.pack(head.timeout_s, head.wait_for_host, len(target), len(method)) + target + method + request
+    timeout_s = math.inf if head.timeout_s is None else head.timeout_s
+    return _HEAD.pack(timeout_s, head.wait_for_host, len(target), len(method)) + target + method + request
 
 
 def unpack_call(payload: bytes) -> tuple[Head, bytes]:
@@ -119,9 +129,8 @@ def unpack_call(payload: bytes) -> tuple[Head, bytes]:
     timeout_s, wait_for_host, target_size, method_size = _HEAD.unpack_from(payload)
     method_at = _HEAD.size + target_size
     request_at = method_at + method_size
-    head = Head(
-        payload[_HEAD.size : method_at].decode(), payload[method_at:request_at].decode(), timeout_s, wait_for_host
-    )
+    target, method = payload[_HEAD.size : method_at].decode(), payload[method_at:request_at].decode()
+    head = Head(target, method, None if timeout_s == math.inf else timeout_s, wait_for_host)
     return head, payload[request_at:]
 
 

@@ -2,42 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-import os
 import queue
 import socket
-import subprocess
-import sys
 import threading
 from typing import TypeAlias
 
-import logger_client
-from logger_client.transports.base import CallFailed
+from logger_client.transports.base import CANCELLED, CallFailed
+from logger_client.transports.relay import launch
 from logger_client.transports.relay.frames import Kind, Pipe, unpack_failure
+from logger_service.contract.errors import Code
 
-_CANCELLED, _DEADLINE_EXCEEDED, _UNAVAILABLE = 1, 4, 14
 _END_S = 1.0
-_CODE = "from logger_client.transports.relay.process import main; main()"
 
 _Answers: TypeAlias = "queue.SimpleQueue[bytes | CallFailed | None]"
 """Answers of a call, and how it ended: None, or its failure."""
 
 
 class Relay:
-    """The other process.
+    """The other process. Not to be used on the main thread, where Ctrl-C would leave half a frame on the pipe.
 
     Raises:
         CallFailed: It cannot be started.
     """
 
     def __init__(self) -> None:
-        ours, theirs = socket.socketpair()
         try:
-            with theirs:
-                self._process = _start(theirs)
-        except (OSError, RuntimeError) as error:  # RuntimeError: the interpreter ends.
-            ours.close()
-            raise CallFailed(_UNAVAILABLE, f"no relay can be started: {error}") from None
+            ours, theirs = socket.socketpair()
+            with contextlib.ExitStack() as stack, theirs:
+                stack.callback(ours.close)
+                self._process = launch.start(theirs)
+                stack.pop_all()
+        except (OSError, RuntimeError) as error:
+            raise CallFailed(Code.UNAVAILABLE, f"no relay can be started: {error}") from None
         self._pipe = Pipe(ours)
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
@@ -48,19 +46,24 @@ class Relay:
             self._reader.start()
         except RuntimeError as error:  # There are too many threads.
             self._pipe.close()
-            raise CallFailed(_UNAVAILABLE, str(error)) from None
+            self._process.kill()
+            self._process.wait()
+            raise CallFailed(Code.UNAVAILABLE, f"no relay can be started: {error}") from None
 
     def begin(self, kind: Kind, payload: bytes) -> RelayCall:
         """Begins a call."""
         answers: _Answers = queue.SimpleQueue()
         with self._lock:
+            if self.ended:
+                raise _lost()
             number = next(self._numbers)
             self._calls[number] = answers
-            if self.ended:
-                self._calls.clear()
-                raise _lost()
         call = RelayCall(self, number, answers)
-        call.send(kind, payload)
+        try:
+            call.send(kind, payload)
+        except CallFailed:
+            self.forget(number)
+            raise
         return call
 
     def send(self, number: int, kind: Kind, payload: bytes) -> None:
@@ -70,10 +73,10 @@ class Relay:
         except OSError:
             raise _lost() from None
 
-    def forget(self, number: int) -> None:
-        """Nobody wants to hear of a call any more."""
+    def forget(self, number: int) -> bool:
+        """Nobody wants to hear of a call any more; returns False if it had ended."""
         with self._lock:
-            self._calls.pop(number, None)
+            return self._calls.pop(number, None) is not None
 
     def end(self) -> None:
         """Ends the process."""
@@ -82,7 +85,7 @@ class Relay:
 
     def abandon(self) -> None:
         """Leaves it to the parent, whose it is."""
-        self._pipe.close()
+        self._pipe.abandon()
 
     def _read(self) -> None:
         while (frame := self._pipe.receive()) is not None:
@@ -97,6 +100,7 @@ class Relay:
             self._calls.clear()
         for answers in left:
             answers.put(_lost())
+        self._pipe.close()
         self._process.wait()
 
 
@@ -118,15 +122,16 @@ class RelayCall:
             answer = self._answers.get(timeout=timeout_s)
         except queue.Empty:
             self.cancel()
-            raise CallFailed(_DEADLINE_EXCEEDED, "the relay did not answer in time") from None
+            raise CallFailed(Code.DEADLINE_EXCEEDED, "the relay did not answer in time") from None
         if isinstance(answer, CallFailed):
             raise answer
         return answer
 
     def cancel(self) -> None:
-        """Ends the call; whoever waits for an answer is told."""
-        self._relay.forget(self._number)
-        self._answers.put(CallFailed(_CANCELLED, "the call was cancelled"))
+        """Ends the call, if it has not ended; whoever waits for an answer is told."""
+        if not self._relay.forget(self._number):
+            return
+        self._answers.put(CallFailed(CANCELLED, "the call was cancelled"))
         try:
             self.send(Kind.CANCEL)
         except CallFailed:
@@ -134,22 +139,4 @@ class RelayCall:
 
 
 def _lost() -> CallFailed:
-    return CallFailed(_UNAVAILABLE, "the relay process has ended")
-
-
-def _start(end: socket.socket) -> subprocess.Popen[bytes]:
-    """Starts the process, which finds what this one finds, with the socket as its standard input."""
-    home = os.path.dirname(os.path.dirname(os.path.abspath(logger_client.__file__)))
-    path = [home, *(os.path.abspath(entry) for entry in sys.path if entry)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
-    environment.pop("GRPC_ENABLE_FORK_SUPPORT", None)
-    spawn = sys.modules.get("multiprocessing.spawn")
-    executable = spawn.get_executable() if spawn is not None else sys.executable
-    return subprocess.Popen(
-        [executable, "-c", _CODE],
-        stdin=end.fileno(),
-        stdout=subprocess.DEVNULL,
-        env=environment,
-        # What a terminal sends to the whole group is not for the relay: the child may still have something to deliver.
-        start_new_session=True,
-    )
+    return CallFailed(Code.UNAVAILABLE, "the relay process has ended")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from logger_client import fork
+from logger_client.transports.base import CANCELLED, CallFailed
 from logger_client.transports.relay.link import Relay
 
 
@@ -22,9 +23,15 @@ class SharedRelay:
         with self._lock:
             self._users.add(channel)
 
-    def relay(self) -> Relay:
-        """Returns the relay; starts one if there is none, or the last one has died."""
+    def relay(self, channel: object) -> Relay:
+        """Returns the relay; starts one if there is none, or the last one has died.
+
+        Raises:
+            CallFailed: The channel has left, and would use one that nobody ends; or none can be started.
+        """
         with self._lock:
+            if channel not in self._users:
+                raise CallFailed(CANCELLED, "the connection was closed")
             if self._relay is None or self._relay.ended:
                 self._relay = Relay()
             return self._relay

@@ -85,6 +85,8 @@ class ScriptedServer(
         opened: Every OpenRun request.
         flushed: Every FlushRun request.
         finished: Set once a writer has said Finish.
+        flush_arrived: Set once a FlushRun request has arrived.
+        may_flush: To be cleared: while it is, FlushRun is not answered.
     """
 
     def __init__(self, *scripts: Script) -> None:
@@ -95,6 +97,9 @@ class ScriptedServer(
         self.opened: list[run_service_pb2.OpenRunRequest] = []
         self.flushed: list[run_service_pb2.FlushRunRequest] = []
         self.finished = threading.Event()
+        self.flush_arrived = threading.Event()
+        self.may_flush = threading.Event()
+        self.may_flush.set()
         self._server = grpc.server(ThreadPoolExecutor(16), options=[("grpc.max_receive_message_length", 16 << 20)])
         logging_service_pb2_grpc.add_LoggingServiceServicer_to_server(self, self._server)
         run_service_pb2_grpc.add_RunServiceServicer_to_server(self, self._server)
@@ -104,6 +109,7 @@ class ScriptedServer(
 
     def stop(self) -> None:
         """Ends it at once."""
+        self.may_flush.set()
         self._server.stop(0).wait()
 
     @property
@@ -142,6 +148,8 @@ class ScriptedServer(
 
     def FlushRun(self, request: run_service_pb2.FlushRunRequest, context: Any) -> run_service_pb2.FlushRunResponse:
         self.flushed.append(request)
+        self.flush_arrived.set()
+        self.may_flush.wait()
         return run_service_pb2.FlushRunResponse(ledger=run_service_pb2.Ledger(accepted=7))
 
     def GetRun(self, request: query_service_pb2.GetRunRequest, context: Any) -> query_service_pb2.GetRunResponse:

@@ -15,6 +15,7 @@ from tests.support.run_files import read_csv_run
 START = """
 import glob, json, logging, os, pickle, signal, sys, threading, time
 logging.basicConfig(format="%(levelname)s %(message)s")
+from pathlib import Path
 from logger_client import GrpcLogger, LoggerClosedError
 
 logger = GrpcLogger("run", sys.argv[1], connect_timeout=60)
@@ -32,7 +33,7 @@ def wait(pid):
 
 def relays():
     '''The processes that this one has started, by any of its threads.'''
-    return [int(child) for path in glob.glob("/proc/self/task/*/children") for child in open(path).read().split()]
+    return [int(child) for path in glob.glob("/proc/self/task/*/children") for child in Path(path).read_text().split()]
 """
 
 
@@ -315,3 +316,120 @@ logger.flush()
 """
     run_python(START + code, server.address)
     assert sorted(scalars(server)["x"]) == [(0, 0.0), (1, 1.0), (2, 2.0)]
+
+
+HOSTILE = "raise SystemExit('this is not the queue of the standard library')"
+
+
+@pytest.mark.parametrize("where", ["working directory", "inserted"])
+def test_a_module_of_the_same_name_does_no_harm_to_a_relay(server, tmp_path, where):
+    """A `queue.py` where the program runs, or in a directory that it adds once it has loaded what it needs."""
+    (tmp_path / "program").mkdir()
+    program = tmp_path / "program" / "main.py"
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "queue.py").write_text(HOSTILE)
+    (other / "logging.py").write_text(HOSTILE)
+    code = f"""
+logger.log_scalar("parent", 0.0)
+logger.flush()
+if {where == "inserted"}:
+    sys.path.insert(0, {str(other)!r})
+
+def work():
+    logger.log_scalar("child", 1.0)
+    logger.flush(timeout=60)
+
+wait(forked(work, lambda: sys.exit(0)))
+logger.shutdown()
+"""
+    program.write_text(START + code)
+    done = subprocess.run(
+        [sys.executable, str(program), server.address],
+        cwd=other if where == "working directory" else tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "not the queue" not in done.stderr
+    assert scalars(server) == {"parent": [(0, 0.0)], "child": [(0, 1.0)]}
+
+
+def test_a_relay_leaves_nothing_open_in_the_child(server, run_python):
+    code = """
+import gc
+logger.log_scalar("parent", 0.0)
+logger.flush()
+
+def work():
+    for _ in range(3):
+        other = GrpcLogger("other", sys.argv[1], connect_timeout=60)
+        other.log_scalar("x", 1.0)
+        other.shutdown()
+        del other
+        gc.collect()
+    assert relays() == []
+
+wait(forked(work))
+"""
+    done = run_python(START + code, server.address, env={"PYTHONDEVMODE": "1"})
+    assert "ResourceWarning" not in done.stderr, done.stderr
+
+
+def test_a_relay_that_has_stopped_holds_a_flush_up_no_longer_than_its_time(server, run_python):
+    code = """
+logger.log_scalar("parent", 0.0)
+
+def work():
+    logger.log_scalar("child", 1.0)
+    logger.flush()
+    [relay] = relays()
+    os.kill(relay, signal.SIGSTOP)
+    try:
+        logger.flush(timeout=0.2)
+    except TimeoutError as error:
+        print(error, flush=True)
+    os.kill(relay, signal.SIGCONT)
+    logger.flush()
+    logger.shutdown()
+
+wait(forked(work))
+"""
+    assert "it has not said in time" in run_python(START + code, server.address).stdout
+
+
+def test_a_flush_through_a_relay_ends_with_its_logger(scripted, run_python):
+    """The relay goes on for another logger; the host answers neither flush."""
+    server = scripted()
+    server.may_flush.clear()
+    code = """
+def work():
+    other = GrpcLogger("other", sys.argv[1], connect_timeout=60)
+    other.log_scalar("x", 1.0)
+    logger.log_scalar("x", 1.0)
+    ended = threading.Event()
+
+    def flush():
+        try:
+            logger.flush()
+        except LoggerClosedError:
+            print("closed", flush=True)
+        ended.set()
+
+    flushing = threading.Thread(target=flush)
+    flushing.start()
+    try:
+        logger.shutdown(timeout=1)
+    except TimeoutError:
+        print("timeout", flush=True)
+    assert ended.wait(20)
+    [relay] = relays()
+
+wait(forked(work))
+"""
+    done = run_python(START + code, server.address)
+    assert server.flush_arrived.is_set()
+    assert sorted(done.stdout.split()) == ["closed", "timeout"]
