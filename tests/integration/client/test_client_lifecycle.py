@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import queue
 import socket
 import threading
 
@@ -12,6 +13,8 @@ import pytest
 from logger_client import DeliveryError, LoggerClosedError
 from logger_service.contract.errors import Reason
 from tests.integration.client.scripted_server import accept_all, acknowledge, refuse, welcome
+
+DEADLINE_S = 60.0
 
 
 def client_threads() -> list[threading.Thread]:
@@ -174,3 +177,73 @@ def test_flush_that_is_not_acknowledged_in_time_says_so_and_works_later(scripted
         logger.flush(timeout=0.05)
     late.set()
     assert logger.flush().accepted == 7
+
+
+def flushing(logger, timeout: float | None):
+    """Flushes on another thread; returns the outcome once asked."""
+    outcome: queue.SimpleQueue[object] = queue.SimpleQueue()
+
+    def flush() -> None:
+        try:
+            outcome.put(logger.flush(timeout))
+        except Exception as error:
+            outcome.put(error)
+
+    threading.Thread(target=flush).start()
+    return lambda: outcome.get(timeout=DEADLINE_S)
+
+
+@pytest.mark.parametrize("timeout", [None, 600.0])
+def test_a_flush_that_waits_for_acknowledgements_ends_with_a_shutdown(scripted, connect, timeout):
+    arrived = threading.Event()
+
+    def takes_and_says_nothing(hello, requests, context):
+        yield welcome()
+        for _ in requests:
+            arrived.set()
+
+    logger = connect(scripted(takes_and_says_nothing))
+    logger.log_scalar("x", 1.0, 0)
+    outcome = flushing(logger, timeout)
+    assert arrived.wait(DEADLINE_S)
+    with pytest.raises(TimeoutError):
+        logger.shutdown(timeout=0)
+    assert isinstance(outcome(), LoggerClosedError)
+
+
+@pytest.mark.parametrize("timeout", [None, 600.0])
+def test_a_flush_that_waits_for_the_files_ends_with_a_shutdown(scripted, connect, timeout):
+    server = scripted()
+    server.may_flush.clear()
+    logger = connect(server)
+    logger.log_scalar("x", 1.0, 0)
+    outcome = flushing(logger, timeout)
+    assert server.flush_arrived.wait(DEADLINE_S)
+    with pytest.raises(TimeoutError):
+        logger.shutdown(timeout=0.2)
+    assert isinstance(outcome(), LoggerClosedError)
+
+
+@pytest.mark.parametrize("refused", ["logger-client-encoder", "logger-client-stream"])
+def test_the_first_call_raises_where_no_thread_can_be_started_and_the_next_one_starts_it(
+    scripted, connect, monkeypatch, refused
+):
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == refused:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    server = scripted()
+    logger = connect(server)
+    others = client_threads()  # Of loggers that other tests have dropped.
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            logger.log_scalar("x", 1.0, 0)
+    logger.log_scalar("x", 2.0, 1)
+    started = set(client_threads()) - set(others)
+    assert sorted(thread.name for thread in started) == ["logger-client-encoder", "logger-client-stream"]
+    logger.shutdown()
+    assert server.values == [2.0]
