@@ -6,10 +6,13 @@ is kept, untouched, until the child ends, and the child sends through a relay (s
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import weakref
 from typing import Protocol
+
+_log = logging.getLogger("logger_client")
 
 
 class Inherited(Protocol):
@@ -52,7 +55,10 @@ def grpc_is_inherited() -> bool:
 def _after_in_child() -> None:
     _state.grpc_is_inherited = _state.grpc_is_inherited or "grpc._cython.cygrpc" in sys.modules
     for inherited in list(_watched):
-        inherited.begin_in_child()
+        try:
+            inherited.begin_in_child()
+        except Exception:  # The others must not keep the parent's locks and gRPC.
+            _log.exception("%s cannot be used in this forked process", type(inherited).__name__)
 
 
 if hasattr(os, "register_at_fork"):
