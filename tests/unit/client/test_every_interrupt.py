@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from operator import methodcaller
 
 from logger_client import uninterrupted as uninterrupted_module
@@ -113,17 +114,12 @@ def test_of_waiting_for_room():
 def test_of_waiting_for_a_helper():
     """What it does is done all the same, once, and it helps others then."""
     done: list[int] = []
-    told = threading.Event()
     number = 0
-
-    def work() -> None:
-        done.append(number)
-        told.set()
 
     def begin() -> Callable[[], object]:
         nonlocal number
         number += 1
-        told.clear()
+        work = partial(done.append, number)
         return lambda: uninterrupted(work)
 
     for _ in every_step(begin):
