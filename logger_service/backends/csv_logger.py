@@ -50,7 +50,8 @@ class CSVLogger(Logger):
         self.experiment = CsvExperiment(self, run_dir)
         super().__init__(exp_name, root, self._direct)
         # When the logger is gone, what was logged is still written, in the background.
-        weakref.finalize(self, self._direct.end_later).atexit = False  # At exit, more than that is done.
+        self._finalizer = weakref.finalize(self, self._direct.end_later)
+        self._finalizer.atexit = False  # At exit, more than that is done.
 
     def print_log_dir(self) -> None:
         """Prints what is in `log_dir`, below it and with sizes in bytes."""
@@ -60,7 +61,12 @@ class CSVLogger(Logger):
         _print_tree(self.log_dir, "    ")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy is another logger of the same run."""
+        """A copy is another logger of the same run.
+
+        Raises:
+            LoggerClosedError: The logger was shut down.
+        """
+        self._require_open()
         return type(self), (self.exp_name, self._root)
 
     def __repr__(self) -> str:
@@ -71,6 +77,7 @@ class CSVLogger(Logger):
         self._direct.flush(timeout)
 
     def _shutdown(self, timeout: float | None) -> None:
+        self._finalizer.detach()
         self._direct.shutdown(timeout)
 
 

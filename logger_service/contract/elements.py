@@ -196,6 +196,7 @@ def one_number(name: Any, value: Any, kind: Kind) -> Any:
 
 def _read_array(value: np.ndarray[Any, Any] | np.generic) -> tuple[Any, list[Any]]:
     check_array(value)
+    value = np.asarray(value)  # Some subclasses have lists of another form.
     if value.dtype.itemsize > 8:  # `item` and `tolist` leave a long double as it is.
         value = value.astype(np.float64)
     if value.size == 1:

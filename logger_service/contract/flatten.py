@@ -85,6 +85,6 @@ def _joining(path: str, keys_sep: str) -> Callable[[Any], str]:
     def name_of(key: Any) -> str:
         if not isinstance(key, str):
             raise TypeError(f"keys of metrics must be str, not {type(key).__name__} ({key!r} in {path!r})")
-        return f"{path}{keys_sep}{key}"
+        return f"{path}{keys_sep}{str.__str__(key)}"
 
     return name_of

@@ -54,7 +54,7 @@ def _look_at(value: Any) -> Kind:
         return Kind.NONE
     if isinstance(value, str):
         return Kind.TEXT
-    if isinstance(value, np.bool_ | np.integer | np.floating) and value.dtype.itemsize <= 8:
+    if isinstance(value, np.generic) and value.dtype.kind in "biuf" and value.dtype.itemsize <= 8:
         return Kind.SCALAR
     if isinstance(value, np.ndarray | np.generic):
         return Kind.ARRAY

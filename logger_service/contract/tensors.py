@@ -73,6 +73,8 @@ def read(value: Any) -> tuple[Any, list[Any]]:
         TypeError: It holds what is not a real number, or in a form that cannot be read.
         RuntimeError: It is a CUDA tensor, and a CUDA graph is being captured, or the device failed.
     """
+    if value.is_quantized and value.is_cpu:
+        value = value.dequantize()
     if not value.is_cpu:
         check(value)
         if value.is_cuda:

@@ -476,6 +476,14 @@ def test_a_pickled_copy_is_another_logger_of_the_run(tmp_path: Path):
     assert lines(tmp_path)[-1] == "150,1.0"
 
 
+def test_a_closed_logger_cannot_be_copied(tmp_path: Path):
+    logger = CSVLogger("run", tmp_path)
+    logger.shutdown()
+    for make in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(LoggerClosedError):
+            make(logger)
+
+
 def test_a_full_disk_is_told_and_costs_nothing(tmp_path: Path, run_python):
     code = """if True:
         import resource, sys
@@ -583,8 +591,8 @@ def test_an_interrupt_of_the_first_call_leaves_a_logger_that_works(tmp_path: Pat
         import random, signal, sys
         from logger_service.backends import CSVLogger
         signal.signal(signal.SIGALRM, signal.default_int_handler)
-        for number in range(300):
-            logger = CSVLogger(f"run{number}", sys.argv[1])
+        loggers = [CSVLogger(f"run{number}", sys.argv[1]) for number in range(300)]
+        for number, logger in enumerate(loggers):
             began = ended = 0
             try:
                 signal.setitimer(signal.ITIMER_REAL, random.uniform(0.00002, 0.0006))

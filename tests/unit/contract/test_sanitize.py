@@ -167,6 +167,9 @@ BAD = [
     np.ma.masked_array([1.0], [True]),
     np.ma.masked_array([1.0, 2.0], [True, False]),
     [[np.ma.masked]],
+    np.timedelta64(1, "ns"),
+    np.timedelta64("NaT"),
+    np.array([1], "m8[ns]"),
     NoNumber(),
     float,
 ]
@@ -179,6 +182,23 @@ def test_anything_else_is_refused_by_name(value: Any, company: dict[str, Any]):
         sanitized({**company, "the/key": value})
     with pytest.raises(TypeError, match="'the/key'"):
         scalar("the/key", value)
+
+
+def test_arrays_and_tensors_of_rare_kinds():
+    assert sanitized({"a": np.matrix([[1, 2], [3, 4]])})[0] == {"a": [[1, 2], [3, 4]]}
+    quantized = torch.quantize_per_tensor(torch.tensor([0.5, 1.0]), 0.5, 0, torch.qint8)
+    assert sanitized({"a": quantized, "b": quantized[:1], "c": None})[0] == {"a": [0.5, 1.0], "b": 0.5, "c": None}
+    assert scalar("a", quantized[1]) == 1.0
+
+
+class Key(str, enum.Enum):
+    LOSS = "loss"
+
+
+def test_a_key_of_another_class_is_the_text_that_it_is():
+    for metrics in ({Key.LOSS: 1.0}, {"n": {Key.LOSS: 1.0}}, {"n": {Key.LOSS: 1.0, "other": None}}):
+        returned = sanitized(metrics)[0]
+        assert returned in ({"loss": 1.0}, {"n/loss": 1.0}, {"n/loss": 1.0, "n/other": None})
 
 
 def test_a_masked_array_of_which_nothing_is_masked_is_an_array():
