@@ -6,13 +6,18 @@ is kept, untouched, until the child ends, and the child sends through a relay (s
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
+import threading
 import weakref
 from typing import Protocol
 
 _log = logging.getLogger("logger_client")
+
+no_fork = threading.RLock()
+"""Held while this process has something that a child must not inherit, such as a pipe that nobody would close there."""
 
 
 class Inherited(Protocol):
@@ -52,7 +57,18 @@ def grpc_is_inherited() -> bool:
     return _state.grpc_is_inherited
 
 
+def _before() -> None:
+    no_fork.acquire()
+
+
+def _after_in_parent() -> None:
+    with contextlib.suppress(RuntimeError):  # Ctrl-C came while it was waited for; the fork went on all the same.
+        no_fork.release()
+
+
 def _after_in_child() -> None:
+    global no_fork
+    no_fork = threading.RLock()
     _state.grpc_is_inherited = _state.grpc_is_inherited or "grpc._cython.cygrpc" in sys.modules
     for inherited in list(_watched):
         try:
@@ -62,4 +78,4 @@ def _after_in_child() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_in_child)
+    os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, get_args
 
 from logger_client.delivery.identity import RunIdentity
@@ -113,11 +114,18 @@ class WorkerLogger(Recording):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy is another writer of the run."""
-        return WorkerLogger, self._recipe
+        return _copy_of_worker, self._recipe
 
     def __repr__(self) -> str:
         """Names the run and its host."""
         return f"WorkerLogger(exp_name={self.exp_name!r}, target={self._recipe[1].target!r})"
+
+
+def _copy_of_worker(
+    run: RunIdentity, transport: Transport, options: DeliveryOptions, service_backend: str
+) -> WorkerLogger:
+    """Makes what pickling a worker's logger gives."""
+    return WorkerLogger(run, copy.copy(transport), options, service_backend)
 
 
 def _copy_of_owner(
@@ -129,7 +137,8 @@ def _copy_of_owner(
 ) -> ServiceLogger:
     """Makes what pickling an owner gives; its class's own constructor would open the run again."""
     logger = logger_cls.__new__(logger_cls)
-    ServiceLogger.__init__(logger, run, transport, options)
+    # `copy.copy` gives the very transport of the original, which each of the two would close.
+    ServiceLogger.__init__(logger, run, copy.copy(transport), options)
     if service_cls is not None:
         logger._service_cls = service_cls
     return logger

@@ -226,8 +226,10 @@ class Recorder:
         Raises:
             ValueError: One of them is larger than the server allows.
         """
-        sizes = (len(name.encode()) + len(text.encode(errors="surrogatepass")) + _RECORD_BYTES for name, text in texts)
-        return sum(self._checked_size(size, "text") for size in sizes)
+        sizes = {
+            name: len(name.encode()) + len(text.encode(errors="surrogatepass")) + _RECORD_BYTES for name, text in texts
+        }
+        return sum(self._checked_size(size, f"text {name!r}") for name, size in sizes.items())
 
     def record_bytes(self, record: records_pb2.Record) -> int:
         """Returns how large a record is.
@@ -235,12 +237,14 @@ class Recorder:
         Raises:
             ValueError: It is larger than the server allows.
         """
-        return self._checked_size(record.ByteSize(), record.WhichOneof("kind") or "record")
+        kind = record.WhichOneof("kind") or "record"
+        name = getattr(getattr(record, kind, None), "name", None)
+        return self._checked_size(record.ByteSize(), kind if name is None else f"{kind} {name!r}")
 
-    def _checked_size(self, size: int, kind: str) -> int:
+    def _checked_size(self, size: int, what: str) -> int:
         if size > self.max_record_bytes:
             raise ValueError(
-                f"the {kind} has {size:,} bytes; the server allows at most {self.max_record_bytes:,} in a record"
+                f"the {what} has {size:,} bytes; the server allows at most {self.max_record_bytes:,} in a record"
             )
         return size
 

@@ -9,6 +9,7 @@ import socket
 import threading
 from typing import TypeAlias
 
+from logger_client import fork
 from logger_client.transports.base import CANCELLED, CallFailed
 from logger_client.transports.relay import launch
 from logger_client.transports.relay.frames import Kind, Pipe, unpack_failure
@@ -29,11 +30,13 @@ class Relay:
 
     def __init__(self) -> None:
         try:
-            ours, theirs = socket.socketpair()
-            with contextlib.ExitStack() as stack, theirs:
-                stack.callback(ours.close)
-                self._process = launch.start(theirs)
-                stack.pop_all()
+            # A child that is forked in between would keep the other end open, and the pipe that tells of the start.
+            with fork.no_fork:
+                ours, theirs = socket.socketpair()
+                with contextlib.ExitStack() as stack, theirs:
+                    stack.callback(ours.close)
+                    self._process = launch.start(theirs)
+                    stack.pop_all()
         except (OSError, RuntimeError) as error:
             raise CallFailed(Code.UNAVAILABLE, f"no relay can be started: {error}") from None
         self._pipe = Pipe(ours)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import multiprocessing
 import os
 import signal
@@ -90,6 +92,26 @@ logger.log_metrics({"x": 2.0, "y": 3.0})
 """
     done = run_python(START + code, server.address, str(server.pid))
     assert "the process ends before this was delivered: 1 batch with 2 points" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "make", [lambda logger: logger, lambda logger: logger.client(), lambda logger: logger.with_prefix("p")]
+)
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copy_that_goes_takes_nothing_from_the_original(server, connect, make, copied):
+    logger = connect(server)
+    original = make(logger)
+    original.log_scalar("x", 0.0, 0)
+    logger.flush()
+    other = copied(original)
+    other.log_scalar("x", 1.0, 1)
+    other.flush()
+    del other
+    gc.collect()
+    original.log_scalar("x", 2.0, 2)
+    logger.flush(60)
+    [rows] = scalars(server).values()
+    assert rows == [(0, 0.0), (1, 1.0), (2, 2.0)]
 
 
 def log_as_worker(logger, number: int) -> None:

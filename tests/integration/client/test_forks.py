@@ -101,6 +101,29 @@ wait(pid)
     assert scalars(server) == {"x": [(step, float(step)) for step in range(2000)]}
 
 
+def test_a_child_that_forks_while_its_relay_starts_delivers_at_once(server, run_python):
+    code = """
+logger.log_scalar("x", 0.0, 0)
+
+def child():
+    logger.log_scalar("x", 1.0, 1)  # Its relay starts in the background.
+    begun, end = os.pipe(), os.pipe()
+    grandchildren = [forked(lambda: os.read(end[0], 1)) for _ in range(3)]
+    try:
+        logger.flush(60)
+    finally:
+        os.write(end[1], b"123")
+    for pid in grandchildren:
+        wait(pid)
+
+for _ in range(10):
+    wait(forked(child))
+logger.flush()
+"""
+    run_python(START + code, server.address)
+    assert len(scalars(server)["x"]) == 11
+
+
 def test_a_child_of_a_child_has_a_relay_of_its_own(server, run_python):
     """gRPC's own handlers are off: what it inherited, it touches where a child forks again, and may abort the child."""
     code = """
