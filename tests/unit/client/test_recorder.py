@@ -96,7 +96,7 @@ def test_a_refused_name_logs_nothing():
 
 def test_a_record_that_the_server_would_refuse_is_refused_here():
     recorder = make(max_record_bytes=1000)
-    with pytest.raises(ValueError, match=r"the text has .* the server allows at most 1,000"):
+    with pytest.raises(ValueError, match=r"the text 't' has .* the server allows at most 1,000"):
         recorder.add_record(text_record("t", "x" * 1000, 0, 1))
     with pytest.raises(ValueError, match="allows at most 1,000"):
         recorder.add_row(("x",), [1.0], 0, [("t", "é" * 500)])
